@@ -52,10 +52,8 @@ class Collection(Forecasting):
     ----------
     schema : Schema
         The services and their attributes.
-    epsilon : int, float, str, Decimal or Fraction
-        Bound on what anyone can learn about a person from everything the person sends in this round. Instead of it,
-        ``central_epsilon`` may be given.
-    mechanism : str
+    epsilon : int, float, str, Decimal or Fraction Bound on what anyone can learn about a person from everything the
+    person sends in this round. Alternatively, pass ``central_epsilon``. mechanism : str
         ``"auto"`` (by predicted error), ``"hio"``, ``"hi"``, ``"sc"``, ``"em"``, ``"fc"``, ``"pairs"``, ``"am(k)"``,
         ``"calm(k)"``, ``"tables(k)"``; the last two need ``users``.
     oracle : str
@@ -73,21 +71,19 @@ class Collection(Forecasting):
     questions : list of str, or of (str, float), optional
         SQL texts that will be asked, with weights if some matter more. With ``mechanism="auto"``, what people report is
         designed for them, which makes their errors two to five times smaller; others stay possible, with larger errors.
-    central_epsilon : float, optional
-        Instead of epsilon: what readers of answers may learn about one of ``users``; the largest budget that keeps to
-        it is found. It holds under the conditions of docs/two-guarantees.md, and the collector learns that budget.
-    delta : float
+    central_epsilon : float, optional Instead of epsilon: what readers of answers may learn about one of ``users``; the
+    collection takes the largest budget within it. It holds under the conditions of docs/two-guarantees.md, and the
+    collector learns that budget. delta : float
         The chance that the central bound fails.
     alike : int, optional
         The people expected in the smallest class by public columns; needed for ``central_epsilon`` if there are any.
     panel : str, optional
-        Name of a rotating panel of ``rounds`` rounds, in ``reports`` of which each person is asked, by a public coin.
-        Then epsilon is a person's total over the panel, whatever the values do in between (docs/panels.md).
+        Name of a rotating panel of ``rounds`` rounds; a public coin selects ``reports`` of them for each person.
+        Epsilon is then a person's total over the panel, however their values change (docs/panels.md).
     rounds, reports : int
         See ``panel``.
-    assigned : bool
-        Whether views, seeds and the places of rows follow from a key that the collector keeps, instead of being drawn
-        by devices: then liars cannot choose the reports that move an answer most (docs/assigned.md).
+    assigned : bool Whether views, seeds and the places of rows are derived from a key that the collector keeps instead
+    of drawn by devices, so that liars cannot choose the reports that move an answer most (docs/assigned.md).
 
     Examples
     --------
@@ -244,13 +240,13 @@ class Collection(Forecasting):
     ) -> Audit:
         """Return the exact audit: worst ratio of every channel, and a person's total.
 
-        With ``people`` it also says what readers of answers learn at most (``central_epsilon``), under the conditions
-        of docs/two-guarantees.md.
+        With ``people`` it also bounds what readers of answers learn (``central_epsilon``), under the conditions of
+        docs/two-guarantees.md.
 
         Parameters
         ----------
         people : int, optional
-            Those who report in this collection.
+            How many people report in this collection.
         delta : float
             The chance that the central bound fails.
         alike : int, optional
@@ -288,25 +284,25 @@ class Collection(Forecasting):
         return Collection(schema, total, mechanism=old.mechanism, oracle=old.oracle, **labels)
 
     def prepare(self, **tables: Any) -> dict[str, Any]:
-        """Return what `encode` takes from raw tables or files, made to fit the schema.
+        """Convert raw tables or files to the arguments of `encode`.
 
         Columns that are not declared are left out, as are rows without a key; NaN becomes NULL; rows are numbered if
-        the declared key is ``row_number``. If no service has one row for everybody, those with rows take part.
+        the declared key is ``row_number``. If no service has one row for everybody, the people are those with rows.
         """
         return prepare_tables(self.schema, tables)[0]
 
     def diff(self, other: Collection) -> Diff:
-        """Return what changes from this collection to another, and what the change costs."""
+        """Compare this collection with another: list the changes and their privacy cost."""
         return diff_contracts(self._contract, other._contract, same=self._text == other._text)
 
     @property
     def panel(self) -> Panel | None:
-        """The panel that this collection is, or one round of; None if it is a single round."""
+        """The panel of which this collection is the whole or one round; None for a single round."""
         return self._contract.panel
 
     @cached_property
     def parts(self) -> tuple[Collection, ...]:
-        """What people report to, each with an id and a budget: the rounds of a panel, or else the collection."""
+        """The rounds of a panel, or the collection itself: each has an id and a budget, and people report to it."""
         panel = self._contract.panel
         if panel is None or self._contract.member:
             return (self,)
@@ -347,7 +343,7 @@ class Collection(Forecasting):
             Who takes part; everybody reports to every service, with or without rows. Default: the keys of the first
             service with one row per person.
         key : str, optional
-            Where views and seeds are assigned: the key to assign them by, 64 hexadecimal digits. `Database.load` takes
+            If views and seeds are assigned: the key that assigns them, 64 hexadecimal digits. `Database.load` takes
             the same one; a collector keeps its own.
         rng : Rng, optional
             Default: the operating system. `insecure_rng` is for tests, and shows in the output's metadata.

@@ -93,11 +93,11 @@ class Database:
 
     @property
     def collections(self) -> list[Collection]:
-        """The collections, in the order of their creation; of a panel its rounds."""
+        """The collections, in the order of their creation; a panel appears as its rounds."""
         return self._catalog.collections
 
     def forget(self, person: int | str, collections: Sequence[str] | None = None, services: Sequence[str] = ()) -> int:
-        """Delete a person's reports, in all collections and services or in these; return how many there were."""
+        """Delete a person's reports, everywhere or in the given collections and services; return their number."""
         tables = self._catalog.stored_tables(collections, services)
         return self._crowds.change(partial(self._engine.forget, tables, person))
 
@@ -120,9 +120,9 @@ class Database:
         self._kept.redefine()
 
     def enrol(self, panel: Collection, people: Iterable[int] | Iterable[str]) -> None:
-        """Say who belongs to a panel, or to one round of it: everybody, whether asked in that round or not.
+        """Register the members of a panel, or of one round of it: everybody, whether asked in that round or not.
 
-        Totals of a round are then of these people, with smaller errors. Only two numbers for each round are stored.
+        Totals of a round then refer to these people, with smaller errors. Only two numbers for each round are stored.
         """
         self._catalog.check_known(panel.parts)
         self._crowds.change(partial(self._enrolments.store, panel.contract_id, panel.contract, people))
@@ -165,8 +165,9 @@ class Database:
     ) -> dict[str, Loaded]:
         """Store encoded reports, as `Collection.encode` returns them; a person's second report is refused.
 
-        All tables are stored, or none if one is refused or the machine fails; ``progress`` gets rows stored and in all.
-        Where views and seeds are assigned, ``key`` is the one they were assigned by; other reports are refused.
+        All tables are stored, or none if one is refused or the machine fails; ``progress`` gets the number of rows
+        stored and the total. If views and seeds are assigned, ``key`` is the key that assigned them; other reports are
+        refused.
         """
         if not isinstance(reports, Mapping):
             message = "Reports are a dict of Arrow tables, one for each service, as Collection.encode returns them."
@@ -229,7 +230,7 @@ class Database:
         return explain_answer(answer, asked.people, lambda n: expected(users=n))
 
     def _privacy_of(self, texts: list[str]) -> Callable[[], Privacy]:
-        """Return what tells the guarantees of several questions together."""
+        """Return a function that computes the joint guarantees of several questions."""
         rounds = [one for text in texts for asked in self._questions(text, ()) for one in asked.rounds]
         return self._crowds.note_answer(list(dict.fromkeys(rounds)))
 
@@ -286,7 +287,7 @@ class Database:
     def synthesize_people(
         self, people: int, services: Sequence[str] = (), *, seed: int | None = None, progress: Progress | None = None
     ) -> dict[str, pa.Table]:
-        """Return synthetic people with their rows in some services, by default all, from the model of the join."""
+        """Return synthetic people with their rows in the given services (default: all), from the joint model."""
         named = [self._tables.service_of((), name) for name in services] or self.services()
         ask = partial(self._question, parameters=(), options=Options())
         made, rounds = synthetic_people(ask, self._models, named, people, seed, self.stored_types, progress)
@@ -294,7 +295,7 @@ class Database:
         return made
 
     def newest_tiers(self, attributes: Sequence[str], service: str | None) -> list[tuple[Collection, ServiceContract]]:
-        """Return the collections, with their service, that marginals and synthetic rows are about."""
+        """Return the collections, each with its service, that marginals and synthetic rows are computed from."""
         name = self._tables.service_of(attributes, service).name
         return [(tier, tier.contract[name]) for tier in self._catalog.newest_tiers(name)]
 
@@ -325,7 +326,7 @@ class Database:
         return contributions_to(asked.bound, asked.people, group or {}, Page(**page))
 
     def answering(self, text: str) -> tuple[Collection, int, str]:
-        """Return what a forecast takes: a collection, people (of the largest public group), what is not public."""
+        """Return the inputs of a forecast: collection, people (of the largest public group), non-public attributes."""
         asked = self._question(without_explain(text)[0], (), Options())
         people = asked.people.count(asked.bound.public, asked.bound.conditions)
         return asked.newest, people, asked.bound.sensitive_part()
@@ -335,13 +336,13 @@ class Database:
         return self._crowds.sizes(collection)
 
     def asked_about(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Collection, ServiceContract]]:
-        """Return the collections, with their services, whose reports a question is about."""
+        """Return the collections, with their services, whose reports a question reads."""
         tables = {table for one in self._questions(text, parameters) for table in one.people.reports}
         pairs = [(collection, one) for collection in self.collections for one in collection.contract.services]
         return [pair for pair in pairs if report_table(pair[0].id, pair[1].service.name) in tables]
 
     def _questions(self, text: str, parameters: Sequence[Any]) -> list[Question[Collection]]:
-        """Bind the questions of a text: several of a union, none if it is about no reports."""
+        """Bind the questions of a text: a union has several, and a question about the catalog none."""
         several = questions_in(without_explain(text)[0], parameters, self.tables)
         return [self._question(one, given, Options()) for one, given in several]
 
@@ -349,7 +350,7 @@ class Database:
         return self._kept.question(self._bind, question, parameters, options)
 
     def _bind(self, question: str, parameters: Sequence[Any], options: Options) -> Question[Collection]:
-        """Bind a question to the newest collection that can answer it, and to the rounds that it is about."""
+        """Bind a question to the newest collection that can answer it, and to the rounds it covers."""
         statement = parse(question, parameters)
         tables = tables_of(statement, question)
         services = [table for table in tables if table.name.lower() not in self._dimensions]
@@ -377,7 +378,7 @@ class Database:
         return self._catalog.services()
 
     def stored_types(self, service: str) -> dict[str, pa.DataType]:
-        """Return the types of the columns that are stored as they are: a service's key and its public columns."""
+        """Return the types of the columns stored unperturbed: a service's key and its public columns."""
         return self._catalog.stored_types(service)
 
     def __repr__(self) -> str:

@@ -5,21 +5,21 @@
     TacitError
     ├─ UsageError (ValueError)            an argument is wrong
     │   ├─ UnknownNameError (LookupError)  a name that does not exist; suggests the nearest
-    │   ├─ SchemaError                     an attribute, service or schema cannot be what it says
+    │   ├─ SchemaError                     an attribute, service or schema is inconsistent
     │   ├─ LayoutError                     schema, epsilon and mechanism do not fit together
     │   ├─ BodyError                       a request to a collector cannot be read
     │   └─ RecordError                     a table or record cannot be encoded; never shows a value
-    ├─ QueryError                         a question; carries the span of the text it is about
-    │   ├─ ParseError                      it is not SQL that can be read
+    ├─ QueryError                         a question; carries the span of text with the problem
+    │   ├─ ParseError                      it cannot be parsed as SQL
     │   ├─ BindError                       it names something that does not exist
-    │   ├─ UnsupportedSqlError             it is SQL, but not of the kind that can be estimated
-    │   └─ UnanswerableError               it is clear, but the layout holds no unbiased answer to it
+    │   ├─ UnsupportedSqlError             it is SQL that has no estimator
+    │   └─ UnanswerableError               it is valid, but the layout gives no unbiased answer
     ├─ PrivacyError                       would break or overspend a guarantee; nothing was released
     │   ├─ BudgetError                     a ledger has too little left; nothing was spent
     │   └─ RandomnessError                 the operating system's generator failed
-    ├─ AccessError                        a key is missing, unknown, or not good for what is asked
-    ├─ EngineError                        the engine failed; never shows its words, which may quote values
-    │   └─ OverloadedError                 there is no room, on the disk or in the queue; try again later
+    ├─ AccessError                        a key is missing, unknown, or lacks the scope
+    ├─ EngineError                        the engine failed; its message is left out, as it may quote values
+    │   └─ OverloadedError                 the disk or the queue is full; try again later
     ├─ ReportError                        reports do not belong to a collection, or do not fit it
     ├─ ContractError                      a contract file is damaged or of another version
     └─ InternalError                      our bug
@@ -93,7 +93,7 @@ class UnknownNameError(UsageError, LookupError):
 
 
 class SchemaError(UsageError):
-    """An attribute, a service or a schema cannot be what it says."""
+    """The declaration of an attribute, a service or a schema is inconsistent."""
 
     default_code = "schema"
 
@@ -163,7 +163,7 @@ class QueryError(TacitError):
 
 
 class ParseError(QueryError):
-    """The text is not one SELECT statement that can be read."""
+    """The text cannot be parsed as one SELECT statement."""
 
     default_code = "not-readable"
 
@@ -175,19 +175,19 @@ class BindError(QueryError):
 
 
 class UnsupportedSqlError(QueryError):
-    """The question is SQL, but not of the kind that can be estimated; the message says what is."""
+    """The question is SQL that has no estimator; the message says what is supported."""
 
     default_code = "unsupported"
 
 
 class UnanswerableError(QueryError):
-    """The question is clear, but the collection holds no unbiased answer to it."""
+    """The question is valid, but the collection gives no unbiased answer to it."""
 
     default_code = "not-collected-together"
 
 
 class PrivacyError(TacitError):
-    """Going on would break or overspend a guarantee. Nothing was released.
+    """Continuing would break or overspend a guarantee. Nothing was released.
 
     ``rule`` is the rule of `docs/wire.md` that a contract breaks, if it is about one.
     """
@@ -200,7 +200,7 @@ class PrivacyError(TacitError):
 
 
 class BudgetError(PrivacyError):
-    """A ledger has less left than is asked for. Nothing was spent."""
+    """The ledger's remaining budget is too small. Nothing was spent."""
 
     default_code = "budget"
 
@@ -212,19 +212,19 @@ class RandomnessError(PrivacyError):
 
 
 class AccessError(TacitError):
-    """A key is missing, unknown, or not good for what is asked."""
+    """A key is missing, unknown, or lacks the required scope."""
 
     default_code = "unknown-key"
 
 
 class EngineError(TacitError):
-    """The engine failed. Its own words may quote stored values and are left out."""
+    """The engine failed. Its own message may quote stored values, so it is left out."""
 
     default_code = "engine"
 
 
 class OverloadedError(EngineError):
-    """There is no room, on the disk or in the queue. Nothing was stored; try again after some seconds."""
+    """The disk or the queue is full. Nothing was stored; try again after some seconds."""
 
     default_code = "overloaded"
 

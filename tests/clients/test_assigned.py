@@ -110,7 +110,7 @@ def test_collectors_refuse_other_views_and_seeds(tmp_path: Path) -> None:
         assert told(collector, orders) == ["stored", "stored"]
         free = tc.Collection(COLLECTION.schema, 4, round="free")
         collector.publish(free)
-        with pytest.raises(UsageError, match="draw views and seeds themselves"):
+        with pytest.raises(UsageError, match="draw the views and seeds"):
             collector.coin(free.id, "ada")
 
 

@@ -317,7 +317,7 @@ def test_a_lake_may_be_opened_by_name_and_needs_one(tmp_path: Path) -> None:
         tc.connect(engine="lake")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
-    with pytest.raises(UsageError, match="something else"):
+    with pytest.raises(UsageError, match="other files"):
         tc.connect(f"{tmp_path}/other/")
 
 

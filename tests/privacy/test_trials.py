@@ -93,4 +93,4 @@ def test_mutants_are_flagged(mutant: str) -> None:
     found = run_trials(SIMPLE, TRIALS, encode=MUTANTS[mutant])
     assert not found.ok
     if mutant in ("epsilon × 1.1", "q dropped"):
-        assert any("tells more" in problem for problem in found.problems)
+        assert any("reveals more" in problem for problem in found.problems)

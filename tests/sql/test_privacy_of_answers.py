@@ -228,6 +228,6 @@ def test_collectors_answer_unions_and_lists_of_tables_and_claim_nothing_while_th
         ):
             assert answer.privacy is not None
             assert answer.privacy.central.epsilon is None
-            assert "as it comes" in answer.privacy.central.reason
+            assert "as it arrives" in answer.privacy.central.reason
         assert collector.query("SHOW TABLES").rows == [("users",)]
         assert collector.query("SHOW TABLES").privacy is None

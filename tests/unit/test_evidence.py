@@ -114,7 +114,7 @@ def test_a_log_that_was_cut_or_rewritten_is_found_against_the_page(folder: Path)
     assert failing(folder, [*lines(4), "{}"]) == ["the collector's log goes on from there"]
     claims = json.loads((folder / "evidence.json").read_text())
     (folder / "evidence.json").write_text(json.dumps(claims | {"made": "later"}, indent=1))
-    assert failing(folder) == ["the page says what the claims say"]
+    assert failing(folder) == ["the page agrees with the claims"]
     (folder / "log.jsonl").write_text("".join(f"{line}\n" for line in lines(4)))
     assert "the log is an unbroken chain up to its recorded head" in failing(folder)
 

@@ -1,1 +1,1 @@
-"""Questions run over an engine: sums, intervals, contributions, fitted answers, forecasts."""
+"""Run questions over an engine: sums, intervals, contributions, fitted answers, forecasts."""

@@ -25,15 +25,15 @@ COLUMNS = ("column_name", "column_type", "null", "role")
 INFORMATION = "information_schema"
 
 LONGEST = 2_000
-"""Characters of such a question."""
+"""Maximum characters of such a question."""
 
 
 UNSUPPORTED = ("group", "having", "offset", "joins", "laterals", "qualify", "windows", "with_")
-"""Parts of a statement that would change its rows."""
+"""Clauses that would change the rows of a statement."""
 
 
 def about(text: str, shapes: Shapes) -> Answer | None:
-    """Return the answer to a question that is about no reports; None for any other."""
+    """Answer a question that reads no reports; None for any other."""
     if not isinstance(text, str) or len(text) > LONGEST:
         return None
     words = text.strip().rstrip(";").split()
@@ -82,7 +82,7 @@ def _select(text: str, shapes: Shapes) -> Answer | None:
         message = f"{sql_of(refusal.node)} is not supported in questions about information_schema."
         raise BindError(message, text=text) from None
     except (ArithmeticError, ValueError, TypeError):  # 1/0, sqrt(-1), 'a' + 1
-        message = "A constant is out of range or of the wrong kind, so the result has no value."
+        message = "A constant is out of range or has the wrong type, so the result is undefined. Change the constant."
         raise BindError(message, code="wrong-constant", text=text) from None
 
 

@@ -1,4 +1,4 @@
-"""Answers that were given before, as long as neither reports nor definitions change: dashboards ask the same again."""
+"""A cache of answers, valid until reports or definitions change: dashboards repeat their questions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tacit.estimate.answer import Answer, Options
 __all__ = ["AnswerCache"]
 
 MOST_CELLS = 20_000
-"""Cells of the answers that are kept; an estimate takes about a kilobyte."""
+"""Maximum cells of the cached answers; an estimate takes about a kilobyte."""
 
 MOST_QUESTIONS = 64
-"""Questions that are kept bound, so that asking what one is about and answering it binds it once."""
+"""Maximum cached bound questions, so that inspecting a question and then answering it binds it once."""
 
 R = TypeVar("R")
 Q = TypeVar("Q")
@@ -33,7 +33,7 @@ class AnswerCache(Generic[R, Q]):
         self._questions: SharedCache[Q] = SharedCache(lambda: MOST_QUESTIONS, lambda _: 1)
 
     def redefine(self) -> None:
-        """Forget everything: there is a new collection, public table or rollup."""
+        """Clear the cache: there is a new collection, public table or rollup."""
         self._definitions += 1
 
     def answer(
@@ -43,7 +43,7 @@ class AnswerCache(Generic[R, Q]):
         parameters: Sequence[Any],
         options: Options,
     ) -> tuple[Answer, R]:
-        """Return the answer to a question, made if it is not known; its rows are the caller's own."""
+        """Return the cached answer to a question, or make it; the rows are a copy that the caller may change."""
         answer, rounds = self._get(self._answers, text, parameters, options, partial(make, text, parameters, options))
         own = copy.copy(answer)
         own.rows = list(answer.rows)
@@ -52,7 +52,7 @@ class AnswerCache(Generic[R, Q]):
     def question(
         self, make: Callable[[str, Sequence[Any], Options], Q], text: str, parameters: Sequence[Any], options: Options
     ) -> Q:
-        """Return a bound question, made if it is not known."""
+        """Return the cached bound question, or bind it."""
         return self._get(self._questions, text, parameters, options, partial(make, text, parameters, options))
 
     def _get(
@@ -77,6 +77,6 @@ def _cells(kept: tuple[Answer, Any]) -> int:
 def _is_hashable(key: Hashable) -> bool:
     try:
         hash(key)
-    except TypeError:  # a parameter of a kind that is refused later
+    except TypeError:  # unhashable; binding refuses this parameter later
         return False
     return True

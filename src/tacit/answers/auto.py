@@ -1,9 +1,9 @@
-"""Which layout ``mechanism="auto"`` takes: the one with the least predicted error on ranges of one and two attributes.
+"""Choose the layout for ``mechanism="auto"``: the least predicted error on ranges of one and two attributes.
 
-Every attribute alone and every two attributes together are asked for half of their values, of records with uniform
-attributes; the candidate with the smallest mean variance wins, and the contract says by how much. A layout that shows
-all attributes together sees every interaction; one that does not must assume that there is none. So complete
-layouts within `COMPLETE` times the least variance win; of these, the one that is best for all attributes at once.
+The comparison asks for half of the values of every attribute and of every pair of attributes, over uniform records; the
+candidate with the smallest mean variance wins, and the contract says by how much. A layout that reports all attributes
+together sees every interaction; any other must assume that there is none. So complete layouts within `COMPLETE` times
+the least variance take precedence, and among these the one with the least variance for all attributes at once wins.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from tacit.estimate.variance import expected_variance
 __all__ = ["choose_layout", "mean_variance", "shows_all"]
 
 MOST_VIEWS = 400
-"""Views above which a product of levels is not considered: each view would get too few people."""
+"""Maximum views of a product of levels: with more, each view would get too few people."""
 
 FEW_VIEWS = 60
-"""Designed views up to which their variance is computed from the channel itself."""
+"""Maximum number of designed views whose variance is computed from the channel itself."""
 
 MOST_QUESTIONS = 36
-"""Questions a comparison asks: all single attributes and pairs of eight attributes."""
+"""Maximum questions of a comparison: all single attributes and pairs of eight attributes."""
 
 COMPLETE = 1.33
-"""Variance, over the least one, that a layout may cost which shows all attributes together."""
+"""Maximum variance, relative to the least, at which a layout that reports all attributes together still wins."""
 
 LISTED = 18
-"""Bytes that a view of two attributes takes in a contract, at least where there are hundreds."""
+"""Minimum bytes of a view of two attributes in a contract with hundreds of attributes."""
 
 ALONE = (
     "one attribute at a time, because views of every pair do not fit in a contract; questions about several attributes "
@@ -52,22 +52,22 @@ ALONE = (
 )
 
 FIRST = 0.18
-"""Where the ranges that are asked for start, as a share of the values."""
+"""Start of the compared ranges, as a share of the values."""
 
 
 def choose_layout(service: Service, expected: Expected, oracle: str) -> ServiceContract:
-    """Return the service compiled in the best of the candidate layouts, with the reason."""
+    """Compile the service in each candidate layout; return the best one, with the reason."""
     if expected.asked:
         return compile_service(service, expected, "partitions", oracle)
     compared: dict[str, tuple[float, ServiceContract, ServiceContract]] = {}
     refused: list[str] = []
-    present = Service(service.name, service.key, service.attributes)  # compared as if everybody had a row
+    present = Service(service.name, service.key, service.attributes)  # compare as if everybody had a row
     for name in CANDIDATES:
         if name == "pairs" and "partitions" in compared:
             continue
         try:
             compiled = compile_service(service, expected, name, oracle, hint=False)
-            known = expected.users is not None and name == "partitions"  # its shares are compared as for any number
+            known = expected.users is not None and name == "partitions"  # compared without users=
             judged = compiled
             if known or not service.one_to_one:
                 any_number = replace(expected, users=None) if known else expected
@@ -90,7 +90,9 @@ def choose_layout(service: Service, expected: Expected, oracle: str) -> ServiceC
         f"{name} {other / variance:.2g}" for name, (other, *_) in ranked if name != layout and variance > 0
     )
     reason = (
-        "least predicted variance" if variance == least else "shows all attributes together at about the least variance"
+        "least predicted variance"
+        if variance == least
+        else "reports all attributes together at about the least variance"
     )
     why = f"{reason} on ranges of one and two attributes; others, relative to it: {others or 'none'}"
     why = f"{compiled.why}; variance of others: {others or 'none'}" if compiled.why else why
@@ -98,7 +100,7 @@ def choose_layout(service: Service, expected: Expected, oracle: str) -> ServiceC
 
 
 def _variance(service: Service, expected: Expected, compiled: ServiceContract) -> float:
-    """Return the mean variance of half-ranges of one and two attributes; of many designed views, as designed."""
+    """Return the mean variance of half-ranges of one and two attributes; the design's value if it has many views."""
     if compiled.layout != "partitions" or len(compiled.channels[0].views) <= FEW_VIEWS:
         return mean_variance(compiled)
     sizes = [levels.size for levels in compiled.levels]
@@ -111,7 +113,7 @@ def _variance(service: Service, expected: Expected, compiled: ServiceContract) -
 
 
 def _is_short(compiled: ServiceContract) -> bool:
-    """Tell whether a contract has room for a service's views: those of two attributes are listed one by one."""
+    """Return whether a service's views fit in a contract, which lists views of two attributes one by one."""
     views = sum(len(channel.views) for channel in compiled.channels)
     if compiled.layout not in ("pairs", "partitions"):
         return views * len(compiled.levels) <= MAX_ENTRIES
@@ -120,9 +122,9 @@ def _is_short(compiled: ServiceContract) -> bool:
 
 
 def _one_at_a_time(service: Service, expected: Expected, oracle: str, refused: Sequence[str]) -> ServiceContract:
-    """Return the service with a view for each attribute, where no contract has room for views of several.
+    """Return the service with one view per attribute, where views of several attributes do not fit in a contract.
 
-    If that is refused, too, refuse as the first candidate does, with a hint.
+    If that fails too, raise the first candidate's error with a hint.
     """
     try:
         return replace(compile_service(service, expected, "am(1)", oracle, hint=False), why=ALONE)
@@ -131,7 +133,7 @@ def _one_at_a_time(service: Service, expected: Expected, oracle: str, refused: S
 
 
 def shows_all(compiled: ServiceContract) -> bool:
-    """Tell whether some view shows all attributes together in single values, so that every interaction is seen."""
+    """Return whether some view reports all attributes together in single values, so that it sees every interaction."""
     return any(
         all(level == levels.finest for level, levels in zip(view.levels, compiled.levels, strict=True))
         for channel in compiled.channels
@@ -147,7 +149,7 @@ def mean_variance(compiled: ServiceContract) -> float:
 
 
 def together_variance(compiled: ServiceContract) -> float:
-    """Return the variance of a half-range of every attribute at once, which shows how well interactions are seen."""
+    """Return the variance of a half-range of all attributes at once, which measures how well interactions are seen."""
     asked = _half_ranges(compiled)
     return _mean_variance(compiled, [reduce(Functional.__mul__, asked)] if asked else [])
 
@@ -166,6 +168,6 @@ def _half_ranges(compiled: ServiceContract) -> list[Functional]:
 
 
 def _half(size: int) -> npt.NDArray[np.bool_]:
-    """Return a range of half of the values that starts and ends within cells of most levels, as ranges do."""
+    """Return a range of half of the values whose ends lie within cells of most levels, as is typical."""
     start = int(FIRST * size)
     return (np.arange(size) >= start) & (np.arange(size) < start + (size + 1) // 2)

@@ -1,4 +1,4 @@
-"""Which collections, rounds, tiers and services of a database hold reports."""
+"""The collections, rounds, tiers and services of a database that hold reports."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ class Catalog(Generic[C]):
         return list(self._collections.values())
 
     def get(self, name: str) -> C | None:
-        """Return the collection of an id, or None."""
+        """Return the collection with an id, or None."""
         return self._collections.get(name)
 
     def add(self, collections: Iterable[C]) -> None:
-        """Add collections, all at once: others may be going through them."""
+        """Add collections atomically: other threads may be iterating over them."""
         self._collections = self._collections | {one.id: one for one in collections}
 
     def check_new(self, collection: C) -> None:
-        """Refuse a collection in which people would report a second time in one round."""
+        """Refuse a collection in which people would report twice in one round."""
         mine = collection.contract
         for other in self._collections.values():
             same = (other.contract.round, other.contract.tier) == (mine.round, mine.tier)
@@ -78,7 +78,7 @@ class Catalog(Generic[C]):
                 raise UsageError(message, code="round-exists")
 
     def check_known(self, collections: Sequence[C]) -> None:
-        """Refuse collections that this catalog does not have."""
+        """Refuse collections that are not in this catalog."""
         if any(self.get(one.id) is None for one in collections):
             message = "Name a collection of this database, or a round of its panel. Create it first."
             raise UsageError(message, code="bad-option")
@@ -102,7 +102,7 @@ class Catalog(Generic[C]):
         ]
 
     def find(self, names: Sequence[str]) -> C:
-        """Return the newest collection with reports of these services; refuse unknown ones, and those without any."""
+        """Return the newest collection with reports of these services; refuse unknown services and empty ones."""
         wanted = {name.lower() for name in names}
         known = sorted({service.name for item in self._collections.values() for service in item.schema.services})
         for name in names:
@@ -123,7 +123,7 @@ class Catalog(Generic[C]):
         return loaded[0]
 
     def rounds(self, newest: C, services: Sequence[str]) -> list[C]:
-        """Return all rounds and tiers of the same schema that hold reports, oldest first; the newest of each."""
+        """Return the newest collection of every round and tier of the same schema that holds reports, oldest first."""
         rounds: dict[tuple[str, str], C] = {}
         for collection in self._collections.values():
             if collection.schema == newest.schema and self._has_reports(collection, services):
@@ -141,7 +141,7 @@ class Catalog(Generic[C]):
         return [one for one in self.rounds(newest, [service]) if one.contract.round == newest.contract.round]
 
     def rolled_up(self, service: str, by: Sequence[str]) -> list[str]:
-        """Return the report tables of a service of which a rollup can be kept; refuse what it cannot count."""
+        """Return the report tables of a service for a rollup; refuse services that a rollup cannot count."""
         newest = self.find([service])
         rolled = newest.contract[service]
         public = [attribute.name for attribute in rolled.service.public]
@@ -154,11 +154,11 @@ class Catalog(Generic[C]):
         return [report_table(one.id, rolled.service.name) for one in self.rounds(newest, [service])]
 
     def newest_design(self, service: str) -> Design | None:
-        """Return how a panel chose the people of the newest round of a service; None if it is no panel's."""
+        """Return how a panel chose the people of the newest round of a service; None outside panels."""
         return self.design_of(self.find([service]))
 
     def stored_tables(self, collections: Sequence[str] | None, services: Sequence[str]) -> list[tuple[str, str]]:
-        """Return the report tables of some collections and services, or of all, with their keys."""
+        """Return the report tables, with their keys, of the given collections and services, or of all."""
         chosen = [one for one in self.collections if collections is None or one.id in collections]
         tables = [
             (report_table(one.id, service.name), service.key)
@@ -183,7 +183,7 @@ class Catalog(Generic[C]):
         return all(self._engine.has_table(report_table(collection.id, name)) for name in names)
 
     def stored_rounds(self, rounds: Sequence[C], services: Sequence[str], decoder: DecoderName) -> list[Round]:
-        """Return where the reports of some rounds are stored, service by service, and how they are read."""
+        """Return the storage and decoder of the reports of the given rounds, service by service."""
         stored = []
         for collection in rounds:
             labels = {"round": collection.contract.round, "tier": collection.contract.tier}
@@ -206,7 +206,7 @@ class Catalog(Generic[C]):
         return ReportSource(table, Decoder(collection.contract[name], decoder), rollup)
 
     def stored_types(self, service: str) -> dict[str, pa.DataType]:
-        """Return the types of the columns that are stored as they are: a service's key and its public columns."""
+        """Return the types of the columns stored unperturbed: a service's key and its public columns."""
         collection = self.find([service])
         own = collection.contract[service].service
         query = first_row(report_table(collection.id, own.name), [own.key, *(column.name for column in own.public)])

@@ -1,7 +1,7 @@
-"""Sums by code that were fetched before, and the tables made of them, as long as the reports do not change.
+"""A cache of sums by code and the tables computed from them, valid until the reports change.
 
-Many questions need the same sums: all that are about one service with the same public conditions and groups, whatever
-they ask. The sums of one engine are kept up to a number of bytes.
+All questions about one service with the same public conditions and groups need the same sums. The cache of each engine
+has a limit in bytes.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ __all__ = ["Fetched", "cache_of", "fetch_code_sums", "kept_counts"]
 Codes = npt.NDArray[np.int64]
 
 MOST_BYTES = 2**27
-"""Bytes of sums that are kept for one engine."""
+"""Maximum bytes of cached sums for one engine."""
 
 MOST_SAMPLES = 4
-"""Samples of codes that are kept with their sums."""
+"""Maximum samples of codes cached with their sums."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fetched:
-    """Sums by code, the values of each public group, and tables by group and column, made when they are first read."""
+    """Sums by code, the values of each public group, and tables by group and column, computed on first use."""
 
     values: list[tuple[Any, ...]]
     counts: CodeCounts
     everybody_of: str | None = None
-    """The table whose reports they are all of; None for some of them, and for joins."""
+    """The table, if the sums cover all of its reports; None for a part of them, and for joins."""
     _tallies: dict[tuple[int, int], Tallies] = field(default_factory=dict)
     _samples: OrderedDict[Hashable, Sample] = field(default_factory=OrderedDict)
 
@@ -59,7 +59,7 @@ class Fetched:
         return self._tallies[group, column]
 
     def sample(self, decoder: Decoder, batch: FunctionalBatch, quota: int) -> Sample:
-        """Return some codes of each view; questions about the same sets of attributes share them."""
+        """Return a sample of each view's codes; questions about the same sets of attributes share it."""
         key, channel = (batch.attribute_sets, batch.views, quota), decoder.service.channels[0]
         if key not in self._samples:
             known = variance_shares(decoder, sorted(batch.attribute_sets))
@@ -73,7 +73,7 @@ class Fetched:
 
 
 def fetch_code_sums(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, pa.Table]) -> Fetched:
-    """Return sums by the codes of a channel: those that are kept, or fetched now."""
+    """Return sums by the codes of a channel, from the cache or the engine."""
     statement = print_query(query)
     changes = None if uploads else engine.changes()
     if changes is None:
@@ -91,14 +91,14 @@ def _fetch(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, 
     columns = [numbers_of(table.column(i)) for i in range(keys + 1, table.num_columns)]
     codes = integers_of(table.column(keys))
     order = rows_in_order(codes * len(values) + group, channel.alphabet * len(values))
-    order = order[columns[0][order] > 0]  # a rollup keeps rows of people who were deleted
+    order = order[columns[0][order] > 0]  # a rollup may contain rows of deleted people
     counts = CodeCounts(codes[order], group[order], [own[order] for own in columns], len(values))
     [side, *others] = query.people.join.sides
     return Fetched(values, counts, None if others or query.people.conditions else side.scan.table)
 
 
 def kept_counts(engine: Engine, table: str) -> tuple[Codes, Vector] | None:
-    """Return the codes of a table's reports, in order, and their counts, from sums of the reports as they are now."""
+    """Return the codes of a table's current reports, in order, and their counts, if the cache has such sums."""
     changes = engine.changes()
     for fetched in cache_of(engine).values(changes) if changes is not None else ():
         counts = fetched.counts
@@ -113,6 +113,6 @@ _LOCK = threading.Lock()
 
 
 def cache_of(engine: Engine) -> SharedCache[Fetched]:
-    """Return the cache of an engine; it goes when the engine goes."""
+    """Return the cache of an engine; it is freed with the engine."""
     with _LOCK:
         return _CACHES.setdefault(engine, SharedCache(lambda: MOST_BYTES, lambda fetched: fetched.counts.nbytes))

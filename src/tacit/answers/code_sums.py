@@ -1,10 +1,10 @@
 """Sums over people from sums over codes: any number of groups in one pass over the reports.
 
-A person's part of a total is a **weight** times what the code of one service adds. The weight is made of public columns
-and of the person's reports to other services; the engine adds it up for each code and public group. Tables of the views
-(`tacit.estimate.tallies`) turn these sums into totals. Second and fourth moments, which errors need, are summed over
-all codes if these are few, else over a random sample of each view's: whole seeds, whose answers together show every
-cell as often as any other.
+A person's part of a total is a **weight** times the contribution of one service's code. The weight is computed from
+public columns and the person's reports to other services; the engine sums it by code and public group. Tables of the
+views (`tacit.estimate.tallies`) turn these sums into totals. Second and fourth moments, which errors need, are summed
+over all codes if these are few, else over a random sample of each view's seeds: the answers to one seed together show
+every cell equally often.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ Codes = npt.NDArray[np.int64]
 Values = tuple[Any, ...]
 
 FEW_MEASURES = 4
-"""Totals of a join up to which joining contributions and adding up is as fast."""
+"""Maximum totals of a join for which joining contributions and summing is as fast."""
 
 MOST_COLUMNS = 128
-"""Weights, products and fourth powers of weights that one statement adds up."""
+"""Maximum sums in one statement: weights, products and fourth powers of weights."""
 
 MOST_WORK = 2**28
-"""Cells that are visited to tally all groups: about two seconds."""
+"""Maximum cells visited to tally all groups: about two seconds."""
 
 SAMPLED, SAMPLED_WEIGHTED, SAMPLED_LEAST = 2**14, 2**15, 2**11
-"""Codes that second moments come from, of all views together: plain, weighted, and at least."""
+"""Codes that second moments are computed from, over all views: unweighted, weighted, and the minimum."""
 
 SAMPLED_VALUES = 2**19
-"""Codes times totals that are looked at: with more totals, fewer codes."""
+"""Maximum codes times totals: with more totals, fewer codes are sampled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class _Weights:
 
 
 class CodePlan:
-    """The query for one round's sums by code, and how totals follow from them."""
+    """The query for one round's sums by code, and how totals are computed from them."""
 
     from_tables = True
 
@@ -110,7 +110,7 @@ class CodePlan:
 
     @property
     def query(self) -> Sums:
-        """What the engine is asked: the sums of weights, of their products, and of their fourth powers."""
+        """The engine's query: the sums of weights, of their products, and of their fourth powers."""
         return self.plan.sums_by_code(self.side, self._weight_pairs, self._fourth_weights)
 
     def run(self, engine: Engine) -> dict[Values, Moments] | None:
@@ -131,9 +131,9 @@ class CodePlan:
         }
 
     def _expects_too_much(self, engine: Engine) -> bool:
-        """Tell from the number of people whether tables would take too long, before codes are counted in vain.
+        """Estimate from the number of people whether tables would take too long, before counting codes in vain.
 
-        Where even all codes are few enough, for one group, nobody is counted.
+        If even all codes of one group are few enough, the people are not counted.
         """
         views = self.channel.views
         if self._work([view.oracle.alphabet for view in views]) <= MOST_WORK:
@@ -147,7 +147,7 @@ class CodePlan:
         return self._work(sizes) > MOST_WORK
 
     def _work(self, sizes: Iterable[float], groups: int = 1) -> int:
-        """Return how many cells are visited to tally so many codes of each view, for all groups and weights."""
+        """Return how many cells are visited to tally these numbers of codes per view, for all groups and weights."""
         each = sum(
             view.oracle.tally_work(round(count)) for view, count in zip(self.channel.views, sizes, strict=True) if count
         )
@@ -177,11 +177,11 @@ class CodePlan:
         return higher_moments(self._second, sample, Request(left, right, pair_columns, fourth_columns))
 
     def _quota(self, counts: CodeCounts) -> int:
-        """Return how many codes are looked at for second moments."""
+        """Return how many codes are sampled for second moments."""
         strata = (1 + counts.strata[1]) // 2
         most = SAMPLED_WEIGHTED if self.plan.totals else SAMPLED
         wanted = strata * max(SAMPLED_LEAST, min(most, SAMPLED_VALUES // len(self._squared)))
-        return int(2 ** (wanted.bit_length() - 1))  # questions that want about as many share a sample
+        return int(2 ** (wanted.bit_length() - 1))  # rounded, so that similar questions share a sample
 
     def _pair_column(self, i: int, j: int) -> int:
         left, right = _in_order(self._weight[i], self._weight[j])
@@ -204,7 +204,7 @@ class CodePlan:
 
 
 def plan_by_code(wanted: Plan) -> CodePlan | None:
-    """Return how a plan's totals are summed by the codes of one service; None where they cannot be, or need not."""
+    """Plan the sums of totals by the codes of one service; None where that is impossible or unnecessary."""
     scope, stored, totals = wanted.scope, wanted.round.stored, wanted.totals
     if any(source.twin is not None for source in scope.sources) or any(len(total.pieces) > 1 for total in totals):
         return None

@@ -1,6 +1,6 @@
-"""Sums over people from counts of codes, for totals that are decoded one by one: by papers' decoders, and of parities.
+"""Sums over people from counts of codes, for totals decoded one by one: by the papers' decoders, and from parities.
 
-What each code adds to each total is known, so counts of codes are enough: as many rows as there are codes, not people.
+Each code's contribution to each total is known, so counts of codes suffice: one row per code, not per person.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tacit.sql.plan import Plan
 __all__ = ["CodeValues", "plan_code_values"]
 
 SMALL_ALPHABET = 200_000
-"""Codes up to which counting them is faster than joining every report with what its code adds; rollups have more."""
+"""Maximum codes for which counting is faster than joining every report with its contribution; rollups have more."""
 
 MOST_TOTALS = 256
-"""Totals whose values at all codes are in memory together."""
+"""Totals whose values at all codes are in memory at once."""
 
 VALUES_AT_ONCE = 2**22
 """Codes times totals, and codes times groups, that are multiplied at once."""
@@ -42,7 +42,7 @@ class CodeValues:
 
     @property
     def query(self) -> Sums:
-        """What the engine is asked: how often each code occurs in each public group."""
+        """The engine's query: how often each code occurs in each public group."""
         return Sums(self.plan.reports.people, self.plan.reports.keys, code=0)
 
     def noisy(self) -> tuple[bool, ...]:
@@ -69,7 +69,7 @@ class CodeValues:
         }
 
     def _chunks(self, sums: CodeCounts) -> Iterator[tuple[npt.NDArray[np.int64], Vector]]:
-        """Yield some codes at a time, with how many people of each group sent them; rows are in the order of codes."""
+        """Yield chunks of codes, with how many people of each group sent them; rows are in the order of codes."""
         step = max(1, VALUES_AT_ONCE // max(sums.groups, len(self.plan.totals), 1))
         distinct, place = np.unique(sums.codes, return_inverse=True)
         for start in range(0, len(distinct), step):
@@ -80,7 +80,7 @@ class CodeValues:
             yield some, counts
 
     def _values(self, codes: npt.NDArray[np.int64]) -> Vector:
-        """Return a column for each total with what each code adds."""
+        """Return a column for each total with every code's contribution."""
         decoding = self.plan.decoding
         places = decoding.read(0)
         factors = [decoding.factors[0][place] for place in places]
@@ -95,7 +95,7 @@ class CodeValues:
 
 
 def _evaluate(measure: Measure, columns: Mapping[str, Vector]) -> Vector:
-    """Return what a measure is at each code: products of factors, without public columns."""
+    """Return the value of a measure at each code: products of factors, without public columns."""
     total: Vector = np.zeros(1)
     for product in measure:
         value: Vector = np.full(1, product.coefficient)
@@ -109,7 +109,7 @@ def _evaluate(measure: Measure, columns: Mapping[str, Vector]) -> Vector:
 
 
 def plan_code_values(wanted: Plan) -> CodeValues | None:
-    """Return how a plan's totals are summed from counts of codes; None where that is not possible, or slower."""
+    """Plan the sums of totals from counts of codes; None where that is impossible or slower."""
     [stored, *others] = wanted.round.stored
     is_plain = all(total.is_plain for total in wanted.totals)
     if others or not stored.is_one_report or not is_plain or len(wanted.totals) > MOST_TOTALS:

@@ -1,7 +1,7 @@
-"""Columns that an engine returned, as NumPy arrays and as rows of values.
+"""Convert columns that an engine returned to NumPy arrays and to rows of values.
 
-Arrow makes arrays of Python objects with pandas where that is installed, whose import takes a fifth of a second. So
-numbers are read from Arrow's own memory.
+For arrays of Python objects, Arrow imports pandas where it is installed, which takes a fifth of a second. So numbers
+are read from Arrow's own memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tacit.estimate.functional import Vector
 __all__ = ["integers_of", "number_rows", "numbers_of", "rows_in_order", "rows_of"]
 
 DENSE = 8
-"""Places per row up to which rows are ordered without sorting."""
+"""Maximum distinct numbers per row for which rows are ordered without sorting."""
 
 Codes = npt.NDArray[np.int64]
 Values = tuple[Any, ...]
@@ -55,7 +55,7 @@ def number_rows(table: pa.Table, count: int) -> tuple[Codes, Codes]:
 def rows_in_order(numbers: Codes, most: int) -> Codes:
     """Return the rows in the order of their numbers, which are below ``most``.
 
-    Where there are many, each goes to its place at once: that takes a fifth of the time of sorting.
+    Many rows are placed directly, which takes a fifth of the time of sorting.
     """
     if most <= DENSE * len(numbers):
         places = np.full(most, -1, dtype=np.int64)

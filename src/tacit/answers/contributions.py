@@ -1,8 +1,8 @@
-"""What each encoded tuple adds to an answer, page by page: the fact table behind a number.
+"""The contribution of each encoded tuple to an answer, page by page: the fact table behind a number.
 
-A tuple is a person of the question's join, with all their reports. Their contributions to a column's totals add up to
-these totals over all tuples, and the totals make the answer: of COUNT and SUM there is one, of AVG a numerator and a
-denominator. Sorting, paging and adding up happen in the engine.
+A tuple is a person in the question's join, with all their reports. Contributions sum to the totals of a column, from
+which the answer is computed: COUNT and SUM have one total, AVG has a numerator and a denominator. The engine sorts,
+pages and sums.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ __all__ = ["Contributions", "Page", "Report", "contributions_to"]
 ORDERS: tuple[Order, ...] = get_args(Order)
 
 MOST_ROWS = 500
-"""Tuples of one page."""
+"""Maximum tuples of one page."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """Which tuples are shown: of which round, in the order of which measure, and how many of them."""
+    """Which tuples to show: the round, the measure to sort by, and how many."""
 
     order: Order = "size"
     measure: int = 0
@@ -63,7 +63,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Report:
-    """One code of a person, and what it says."""
+    """One code of a person, and its meaning."""
 
     service: str
     slot: int
@@ -75,24 +75,24 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """A page of tuples, and what all of them add up to.
+    """A page of tuples, and the sums over all of them.
 
     Attributes
     ----------
     measures : list of (str, str)
         Name and meaning of each total.
     columns : dict
-        Which measures make each output column.
+        The measures of each output column.
     rows : list of (key, list of float, list of Report)
         The tuples of the page: the person, their contributions, their reports.
     people : int
-        Tuples of this part.
+        The number of tuples in this part.
     before, totals : list of float
-        Sums of each measure: over the tuples in front of this page, and over all tuples of all parts.
+        Sums of each measure: over the tuples before this page, and over all tuples of all parts.
     values : dict
-        The answer that the totals make, column by column.
+        The answer computed from the totals, by column.
     parts : list of (str, int, list of float)
-        Rounds and tiers, with the tuples and the sums of each; ``part`` is the one that is shown.
+        Rounds and tiers, with the tuples and the sums of each; ``part`` is the index of the one shown.
     """
 
     measures: list[tuple[str, str]]
@@ -107,14 +107,14 @@ class Contributions:
 
 
 def contributions_to(bound: Bound, people: People, group: Mapping[str, Any], page: Page) -> Contributions:
-    """Return what tuples add to one row of an answer."""
+    """Return the contributions of tuples to one row of an answer."""
     classes, values = _locate_group(bound, group)
     formulas: dict[str, Formula] = {}
     for (name, output), made in zip(bound.outputs, bound.formulas(classes), strict=False):
         if isinstance(made, Formula) and not isinstance(output, Key):
             formulas[name] = made
         elif made is not None:
-            message = f"{name} is a quantile, which people's contributions do not add up to. Ask for COUNT, SUM or AVG."
+            message = f"{name} is a quantile, which is not a sum of contributions. Ask for COUNT, SUM or AVG."
             raise UnsupportedSqlError(message, code="not-a-total", text=bound.scope.text)
     asked = SumsRequest(squares=False)
     columns = {name: [asked.place(total) for total in made.totals] for name, made in formulas.items()}
@@ -176,7 +176,7 @@ def _as_text(label: Any) -> str:
 def _names(
     bound: Bound, asked: SumsRequest, formulas: Mapping[str, Formula], columns: Mapping[str, Sequence[int]]
 ) -> list[tuple[str, str]]:
-    """Return what each total is called, by the first column that needs it, and what it is."""
+    """Return the name of each total, after the first column that needs it, and its meaning."""
     names: dict[int, str] = {}
     for name, places in columns.items():
         ratio = formulas[name].numerator is not None and len(places) == 2 and formulas[name].affine == (1.0, 0.0)
@@ -195,7 +195,7 @@ class _Reader:
         self._uploads = plan.uploads(people.engine.codes, people.engine.whole_alphabet)
 
     def sums(self, page: Page, first: int | None = None) -> tuple[int, Vector]:
-        """Return how many tuples there are and what they add up to: all, or the first of the page's order."""
+        """Return the number of tuples and their sums: all of them, or the first ones in the page's order."""
         query = RankingSums(self._ranking(page, limit=first))
         table = self._engine.fetch(*print_query(query), self._uploads)
         [count, *totals] = [float(numbers_of(column)[0]) for column in table.columns]

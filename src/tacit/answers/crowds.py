@@ -1,9 +1,9 @@
-"""How many people hide each other in answers about a collection: the smallest class that a question can single out.
+"""How many people a person is hidden among in answers: the size of the smallest class that a question can single out.
 
-Questions can filter and group by public columns, and join services. Two people are in one class if they are alike in
-all public columns and have reported to the same services as often; answers tell classes apart, and people of a class
-only by their codes. Keys cannot be asked about. A set of people that grows between two answers is no crowd: the
-difference of the answers is about the newcomers alone.
+Questions can filter and group by public columns, and join services. Two people are in one class if they agree in all
+public columns and have reported to the same services equally often; answers distinguish classes, and people within a
+class only by their codes. Questions cannot read keys. A set of people that grows between two answers hides nobody: the
+difference of the answers concerns the newcomers alone.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ __all__ = ["GROWN", "OPEN", "ClassSizes", "Crowds", "class_sizes", "privacy_of"]
 
 T = TypeVar("T")
 
-CLOSED = "the database was closed before the people could be counted. Look at privacy while it is open."
+CLOSED = "the database was closed before the people were counted. Read privacy while it is open."
 
 OPEN = (
-    "the collector counts every report as it comes, and the difference of two answers is about the newcomers alone. "
+    "the collector counts every report as it arrives, and the difference of two answers concerns the newcomers alone. "
     "With tacit serve --snapshot N answers advance by at least N people."
 )
 
 GROWN = (
-    "reports came in after an answer, and the difference of two answers is about the newcomers alone. "
+    "reports came in after an answer, and the difference of two answers concerns the newcomers alone. "
     "Ask when all reports are in, or let a collector answer in snapshots (tacit serve --snapshot)."
 )
 
 
 class Audited(Protocol):
-    """A collection, as far as it is needed here."""
+    """The part of a collection that is needed here."""
 
     @property
     def id(self) -> str:
@@ -55,14 +55,14 @@ class Audited(Protocol):
 
 
 class ClassSizes(NamedTuple):
-    """People who have reported to any service of a collection, and those of the smallest class."""
+    """The number of people who have reported to any service of a collection, and of those in the smallest class."""
 
     people: int
     smallest: int
 
 
 class Crowds:
-    """The crowds of a database's collections, counted when somebody looks, and again when reports were added."""
+    """The crowds of a database's collections, counted on demand, and again after reports were added."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -70,7 +70,7 @@ class Crowds:
         self._answered: set[str] = set()
         self._grown: set[str] = set()
         self._version: Hashable | None = None
-        """What the engine's reports were after the last answer, or the last change by this connection."""
+        """The version of the engine's reports after the last answer, or the last change by this connection."""
 
         self._is_closed = False
 
@@ -79,7 +79,7 @@ class Crowds:
         self._is_closed = True
 
     def change(self, work: Callable[[], T], tables: Iterable[str] = ()) -> T:
-        """Change the database here, and perhaps add reports to some tables; what others changed before is noticed."""
+        """Change the database, possibly adding reports to these tables; earlier changes by others are noticed."""
         self._notice()
         result = work()
         self._grown |= self._answered & set(tables)
@@ -88,7 +88,7 @@ class Crowds:
         return result
 
     def _notice(self) -> None:
-        """Note that other connections or programs changed reports since the last answer: they may have added some."""
+        """Detect whether other programs changed reports since the last answer: they may have added some."""
         if self._answered and (version := self._engine.changes()) != self._version:
             self._grown |= self._answered
             self._version = version
@@ -129,14 +129,14 @@ def _tables(collection: Audited) -> list[tuple[str, ServiceContract]]:
 
 
 def privacy_of(rounds: Iterable[Audited], crowd: Callable[[Audited], ClassSizes | str]) -> Privacy:
-    """Return both guarantees of answers about some rounds and tiers, given their crowds or why there is none."""
+    """Return both guarantees of answers about the given rounds and tiers, from their crowds or why there are none."""
     losses = []
     panels = {}
     schemas: list[Schema] = []
     for one in rounds:
         if one.contract.schema not in schemas:
             schemas.append(one.contract.schema)
-        name = f"{schemas.index(one.contract.schema)} {one.contract.round}"  # tiers share it, other schemas add up
+        name = f"{schemas.index(one.contract.schema)} {one.contract.round}"  # losses of schemas add up
         if one.contract.panel:
             panels[name] = one.contract.panel
         audit, sizes = one.audit(), crowd(one)

@@ -1,4 +1,4 @@
-"""Dictionaries of a database: long lists of values, stored beside its public tables, so that it stands alone."""
+"""Dictionaries of a database: long lists of values, stored beside its public tables, so that it is self-contained."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tacit.engines.base import Engine
 __all__ = ["PREFIX", "dictionaries_of", "read_dictionaries", "store_dictionaries"]
 
 PREFIX = "listed."
-"""Start of the names under which values are stored; no public table can have such a name."""
+"""Prefix of the tables that store values; no public table can have such a name."""
 
 
 def dictionaries_of(schema: Schema) -> dict[str, Dictionary]:
-    """Return the dictionaries that attributes of a schema name, by their SHA-256."""
+    """Return the dictionaries of a schema's attributes, by SHA-256."""
     attributes = [one for service in schema.services for one in service.sensitive if isinstance(one, Categorical)]
     return {one.dictionary.sha256: one.dictionary for one in attributes if one.dictionary is not None}
 
@@ -32,7 +32,7 @@ def store_dictionaries(engine: Engine, schema: Schema) -> None:
 
 
 def read_dictionaries(stored: Iterable[tuple[str, str, pa.Table]]) -> None:
-    """Take the values that a database has stored; their hash says which file they are."""
+    """Load the stored values of a database; their hash identifies the file."""
     for name, _, table in stored:
         if name.startswith(PREFIX):
             keep_values(table.sort_by("place")["value"].to_pylist())

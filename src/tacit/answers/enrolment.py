@@ -1,7 +1,7 @@
-"""The people of panels, as far as they are known: how many belong to each round, and how many of them are asked.
+"""Known sizes of panels: how many people belong to each round, and how many of them are asked.
 
-With it a round's people are a sample of known size, and totals are those of everybody enrolled: whoever was asked and
-did not report is missing. Only numbers are stored, beside the public tables of a database.
+A round's people are then a sample of known size, and totals refer to everybody enrolled; people who were asked and did
+not report count as missing. Only these numbers are stored, beside the public tables of a database.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tacit.errors import UsageError
 __all__ = ["PREFIX", "Enrolments"]
 
 PREFIX = "enrolled."
-"""Start of the names under which numbers are stored; no public table can have such a name."""
+"""Prefix of the tables that store these numbers; no public table can have such a name."""
 
 
 class Enrolments:
@@ -38,14 +38,14 @@ class Enrolments:
         }
 
     def get(self, contract: str, number: int) -> Enrolled | None:
-        """Return the numbers of a round, given the panel's contract; None if nobody said them."""
+        """Return the numbers of a round, given the panel's contract; None if nobody is enrolled."""
         return self._known.get(_short(contract), {}).get(number)
 
     def store(self, name: str, contract: Contract, people: Iterable[Any]) -> None:
-        """Store how many of these people are asked in the round of a contract, or in all rounds of its panel."""
+        """Store how many of these people are asked in a contract's round, or in each round of its panel."""
         panel = contract.panel
         if panel is None:
-            message = "Only panels have people who are asked by turns. Name a panel, or one of its rounds."
+            message = "Only panels ask their people in turns. Name a panel, or one of its rounds."
             raise UsageError(message, code="bad-option")
         listed = list(people)
         kinds = set(map(type, listed))

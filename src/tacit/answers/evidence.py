@@ -1,4 +1,4 @@
-"""The evidence for a question: what the people of its rounds reported, in all services that it joins."""
+"""The evidence for a question: the reports of its rounds, in all services that it joins."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from tacit.sql.totals import Total
 __all__ = ["Sample", "samples_of"]
 
 MOST_CLASSES = 64
-"""Maximum combinations of public values, and rounds of a panel, that a question may tell apart."""
+"""Maximum combinations of public values and panel rounds that a question may distinguish."""
 
 SURELY = 7.0
-"""Standard deviations by which the number of people asked in a round never differs from its mean."""
+"""Standard deviations within which the number of people asked in a round is assumed to lie."""
 
 
 def samples_of(
     bound: Bound, people: People, known: Models, columns: Sequence[Leaf], *, every: bool = False
 ) -> list[Sample]:
-    """Return a sample for each round, its tiers taken together; the rounds of a panel are one sample.
+    """Return a sample for each round, with its tiers merged; the rounds of a panel are one sample.
 
-    Pairs of attributes of two services are those that the columns read, or ``every`` one.
+    It has the pairs of attributes of two services that the columns read, or ``every`` pair.
     """
     totals = list({total.key: total for made in columns for total in made.totals}.values())
     samples: dict[str, list[tuple[Round, StoredTypes]]] = {}
@@ -79,7 +79,7 @@ def _sample(
 def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> Fetched:
     """Return the reports of all tiers or rounds of a panel, with numbers for the combinations of public values.
 
-    A round of a panel is a public value, too: the last one.
+    The round of a panel is the last public value.
     """
     classes: dict[tuple[Any, ...], int] = {}
     parts = []
@@ -91,7 +91,7 @@ def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> Fetched:
         values = [(*one, label) if design else one for one in rows_of(table.take(rows), width)]
         if len({*classes, *values}) > MOST_CLASSES:
             message = (
-                f"The question tells more than {MOST_CLASSES} combinations of public values and rounds apart, which "
+                f"The question distinguishes more than {MOST_CLASSES} combinations of public values and rounds, which "
                 "consistent=True does not support. Ask without consistent=True, or for fewer of them."
             )
             raise UnsupportedSqlError(message, code="not-consistent", text=bound.scope.text)
@@ -115,8 +115,8 @@ def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> Fetched:
 class Sample:
     """The people of one round, or of all rounds of a panel: their model, and the public values of each of its classes.
 
-    These are the values of keys, whether guards hold, and public measures, in the order of the plan; then a panel's
-    round, for which ``designs`` says how its people were chosen.
+    The public values are those of keys, whether guards hold, and public measures, in the order of the plan; then a
+    panel's round, for which ``designs`` describes how its people were chosen.
     """
 
     services: Services
@@ -132,12 +132,12 @@ class Sample:
 
     @cached_property
     def _weights(self) -> Vector:
-        """How many people one of each class stands for."""
+        """How many people each member of a class stands for."""
         return np.array([self.designs[own[-1]].weight if self.designs else 1.0 for own in self.classes])
 
     @property
     def groups(self) -> list[tuple[Any, ...]]:
-        """The values of public keys, each once."""
+        """The distinct values of public keys."""
         return list(dict.fromkeys(own[: len(self.plan.keys)] for own in self.classes))
 
     @cached_property
@@ -150,7 +150,7 @@ class Sample:
         return len(self.model.attributes) - 1
 
     def people_of(self, values: tuple[Any, ...]) -> int:
-        """Return how many rows of reports a public group has."""
+        """Return the number of reports in a public group."""
         return round(self.model.people * float(self._shares @ self._holds(values)))
 
     def _holds(self, values: tuple[Any, ...]) -> Vector:
@@ -178,7 +178,7 @@ class Sample:
         return np.array([np.nan if own[place] is None else float(own[place]) for own in self.classes])
 
     def bounds(self, slope: Functional) -> tuple[float, float]:
-        """Return between which numbers the total of a functional lies, given how many people each class has."""
+        """Return the range of a functional's total, given the number of people of each class."""
         low = high = 0.0
         for number, share in enumerate(self._shares):
             terms = []
@@ -193,7 +193,7 @@ class Sample:
         return float(low), float(high)
 
     def _people_between(self, number: int, reports: float) -> tuple[float, float]:
-        """Return the fewest and the most reports that a class could have had: a panel's coin decides who is asked."""
+        """Return the fewest and the most reports that a class could have: a panel's coin decides who is asked."""
         if not self.designs:
             return reports, reports
         design = self.designs[self.classes[number][-1]]
@@ -202,14 +202,14 @@ class Sample:
         return max(0.0, reports - spread), reports + spread
 
     def asked_variance(self, slope: Functional) -> float:
-        """Return a bound of the variance of a functional's total by who was asked in a panel.
+        """Bound the variance of a functional's total due to who was asked in a panel.
 
-        A person of weight w adds w (w - 1) y**2 to it, and rounds exclude each other, which adds w y**2 at most.
+        A person of weight w adds w (w - 1) y**2 to it, and rounds exclude each other, which adds at most w y**2.
         """
         return self.model.people * self.model.means([slope * slope])[0] if self.designs else 0.0
 
     def sets(self, columns: Sequence[Leaf]) -> set[tuple[int, ...]]:
-        """Return the sets of attributes that columns are read from: each term's, and its pairs."""
+        """Return the sets of attributes that columns read: those of each term, and their pairs."""
         terms = [
             term.factors
             for made in columns
@@ -221,11 +221,11 @@ class Sample:
         return own | {pair for one in own for pair in itertools.combinations(one, min(2, len(one)))}
 
     def is_apart(self, pair: tuple[int, ...]) -> bool:
-        """Return whether nothing shows two attributes together."""
+        """Return whether no view reports two attributes together."""
         return not self.model.together(pair)
 
     def is_assumed(self, functionals: Sequence[Functional]) -> bool:
-        """Return whether functionals look at two attributes that nothing shows together: nothing bounds the error."""
+        """Return whether functionals read two attributes that no view reports together: nothing bounds the error."""
         terms = [sorted(term.factors) for functional in functionals for term in functional.terms]
         return any(self.is_apart(pair) for one in terms for pair in itertools.combinations(one, 2))
 
@@ -235,7 +235,7 @@ class Sample:
 
 
 def _without_even_classes(functional: Functional, public: int) -> Functional:
-    """Return a functional in which public classes that are weighed alike are a number."""
+    """Replace equally weighted public classes of a functional with a constant."""
     constant = Functional.constant(functional.sizes)
     terms = [term for term in functional.terms if not term.vanishes]
     made = Functional(functional.sizes, ())

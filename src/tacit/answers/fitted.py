@@ -1,8 +1,8 @@
-"""Post-processed answers: the same questions, asked of tables fitted to all reports together.
+"""Post-processed answers: the same questions, answered from tables fitted to all reports together.
 
-They are never negative and add up, and questions may look at more attributes than any view shows. They are biased: what
-reports do not tell is assumed to be smooth, or independent. So errors do not rest on the fit where the reports have an
-unbiased estimate: they are what that estimate leaves open about a possible number, around the fitted value.
+The answers are never negative and add up, and questions may use more attributes than any view reports together. They
+are biased: where the reports carry no information, the fit assumes smoothness or independence. So where the reports
+have an unbiased estimate, errors come from that estimate, limited to possible values, around the fitted value.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NOTE = (
     "errors and intervals come from the unbiased estimates of the same reports, limited to possible values "
     "(docs/glossary.md#consistent)"
 )
-ENTROPY = "three attributes and more: by maximum entropy from all pairs{}"
+ENTROPY = "tables of three attributes and more are the maximum-entropy tables given all pairs{}"
 WIDER = " and from views of three attributes and more"
 ASSUMED = (
     "some columns have no unbiased estimate: attributes that no view reports together are assumed independent given "
@@ -48,11 +48,11 @@ SMOOTHED = (
     "than it is; errors and intervals come from each round's own reports (docs/panels.md)"
 )
 APART = 4.0
-"""Standard errors between a fitted value and the unbiased estimate above which the answer says so."""
+"""Distance of a fitted value from the unbiased estimate, in standard errors, above which a note is added."""
 
 
 def _check(bound: Bound, options: Options) -> None:
-    """Refuse what no model answers."""
+    """Refuse questions and options that models do not support."""
     if options.decoder != "blue" or options.superpopulation:
         message = "consistent=True cannot be combined with decoder= or superpopulation=. Remove them."
         raise UsageError(message, code="bad-option")
@@ -72,7 +72,7 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     columns = [leaf for leaf in parts if isinstance(leaf, Formula)]
     ranked = [leaf for leaf in parts if isinstance(leaf, Quantile)]
     samples = samples_of(bound, people, known, parts)
-    totals = tuple(total.key for made in parts for total in made.totals)  # public tables are in them
+    totals = tuple(total.key for made in parts for total in made.totals)  # they contain public tables
     key = tuple(sorted(people.reports)), bound.statement.sql(), totals
     anchors = known.remember(key, lambda: unbiased_estimates(bound, people, options, columns))
     curves = quantile_anchors(ranked, bound, people)
@@ -101,7 +101,7 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
 
 
 def _notes(samples: Sequence[Sample], sets: Sequence[tuple[int, ...]], fitted: Sequence[_Fitted]) -> list[str]:
-    """Return what the reader of an answer must know."""
+    """Return the notes of a fitted answer."""
     many = [face for face in sets if len(face) > 2]
     wider = any(sample.model.faces(face) for sample in samples for face in many)
     lines = [NOTE, *([ENTROPY.format(WIDER if wider else "")] if many else [])]
@@ -130,7 +130,7 @@ def _notes(samples: Sequence[Sample], sets: Sequence[tuple[int, ...]], fitted: S
 def _estimates(
     columns: Sequence[Formula], samples: Sequence[Sample], anchors: Sequence[Pending | None], values: tuple[Any, ...]
 ) -> list[_Fitted]:
-    """Return the columns' fitted values, each with what bounds its error: the unbiased estimate, or the fit's error."""
+    """Return the columns' fitted values, each with the basis of its error: the unbiased estimate or the fit's error."""
     made_of = [[sample.functionals(made, values) for sample in samples] for made in columns]
     people = sum(sample.people_of(values) for sample in samples)
     results, slopes, bounds = [], [], []
@@ -161,7 +161,7 @@ def _estimates(
 
 
 def _slope(gradient: Vector, functionals: Sequence[Functional]) -> Functional | None:
-    """Return the functional whose total changes as a column does; None where it has no gradient."""
+    """Return the functional that is a column's linearisation; None where it has no gradient."""
     if not all(math.isfinite(weight) for weight in gradient):
         return None
     slope = Functional((), ())
@@ -204,10 +204,10 @@ def _own_errors(slopes: Sequence[Sequence[Functional | None]], samples: Sequence
 
 @dataclass(frozen=True)
 class _Fitted(Pending):
-    """A column's fitted value, at a level that is not known yet, and what bounds its error.
+    """A column's fitted value, at a level that is not known yet, and the basis of its error.
 
-    Where the reports have an unbiased estimate, the stated error is what that leaves open about the truth within its
-    bounds, around the fitted value; the fit's own error assumes that its model is right, and is stated elsewhere.
+    Where the reports have an unbiased estimate, the stated error covers the possible values that the estimate does not
+    exclude, around the fitted value; elsewhere it is the fit's own error, which assumes that the model is right.
     """
 
     value: float

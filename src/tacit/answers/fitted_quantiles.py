@@ -26,12 +26,12 @@ __all__ = ["fitted_quantiles", "quantile_anchors"]
 def quantile_anchors(
     asked: Sequence[Quantile], bound: Bound, people: People
 ) -> list[dict[Values, list[PendingQuantile]]]:
-    """Return the unbiased quantiles of all public groups, one by one: some may have no unbiased estimate."""
+    """Return the unbiased quantiles of all public groups; some groups may have no unbiased estimate."""
     anchors = []
     for one in asked:
         try:
             anchors.append(fetch_quantiles(people, [one], bound.public, bound.conditions, superpopulation=False)[0])
-        except UnanswerableError:  # no view shows these attributes together
+        except UnanswerableError:  # no view reports these attributes together
             anchors.append({})
     return anchors
 
@@ -56,7 +56,7 @@ def fitted_quantiles(
 
 @dataclass(frozen=True, eq=False)
 class FittedQuantile(Pending):
-    """A quantile of the fit; where there is no unbiased estimate, all that is known is its range."""
+    """A quantile of the fit; without an unbiased estimate, the interval is the whole range."""
 
     asked: Quantile
     value: float

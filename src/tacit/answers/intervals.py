@@ -1,4 +1,4 @@
-"""Intervals where value plus and minus margin will not do: of ratios with a weak denominator, and of roots."""
+"""Asymmetric intervals: ratios with a weak denominator, and roots."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["uneven_error", "uneven_interval"]
 Covariance = Callable[[Vector], Vector]
 
 MEANS = 9
-"""Possible means about which mean squares are looked at: their ends, which decide, and some between."""
+"""Number of possible means at which mean squares are evaluated: both ends, which decide, and some between."""
 
 
 def uneven_interval(
     made: Formula, given: list[Dual], covariance: Covariance, level: float, freedom: float
 ) -> tuple[float, float] | None:
-    """Return the interval of a root, Fieller's, one that is not finite, or None where the delta method will do.
+    """Return the interval of a root or a weak ratio (Fieller), possibly infinite; None where the delta method suffices.
 
-    ``covariance`` returns the covariance of combinations of the formula's totals, a row each.
+    ``covariance`` returns the covariance of combinations of the formula's totals, one per row.
     """
     scale, offset = made.affine
     interval = _interval(made, given, covariance, level, freedom) if scale else None
@@ -37,7 +37,7 @@ def uneven_interval(
 def _interval(
     made: Formula, given: list[Dual], covariance: Covariance, level: float, freedom: float
 ) -> tuple[float, float] | None:
-    """Return the interval before anything is added to it or multiplied with it."""
+    """Return the interval before scale and offset."""
     quantile = t_quantile(0.5 + level / 2, freedom)
     interval = None
     for denominator in made.denominators:
@@ -76,9 +76,10 @@ def _ratio(above: Dual, below: Dual, covariance: Covariance, quantile: float) ->
 def _spread(
     made: Formula, given: list[Dual], covariance: Covariance, level: float, freedom: float
 ) -> tuple[float, float]:
-    """Return the interval of a variance over few rows: of mean squares about all means that are possible.
+    """Return the interval of a variance over few rows: the union of intervals of the mean square over possible means.
 
-    About the true mean, the mean square is the variance, and a plain ratio. Either interval fails half as often.
+    About the true mean, the mean square is the variance, and a plain ratio. Each of the two intervals has half of the
+    error probability.
     """
     assert made.moments is not None  # noqa: S101  VAR and STDDEV alone come here
     quantile = t_quantile(0.75 + level / 4, freedom)
@@ -95,8 +96,8 @@ def _spread(
 def uneven_error(error: float, interval: tuple[float, float] | None, level: float, freedom: float) -> float:
     """Return the standard error beside an interval: not a number where no interval is finite.
 
-    The delta method's error says nothing where a denominator may be zero, too little where it is weak, and too much of
-    roots near zero: there it is half of the interval's width over the quantile.
+    The delta method's error means nothing where a denominator may be zero; it is too small where the denominator is
+    weak, and too large for roots near zero. There the error is half of the interval's width over the quantile.
     """
     if interval is None or math.isnan(error):
         return error

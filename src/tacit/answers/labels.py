@@ -1,4 +1,4 @@
-"""Estimates that are no numbers, as they are shown: dates and values of a list, with what they could be beside them."""
+"""Show estimates that are not numbers: dates and values of a list, with their possible values beside them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tacit.sql.quantiles import Quantile
 __all__ = ["label_rows", "names_of"]
 
 MOST_NAMED = 12
-"""Values that a cell lists."""
+"""Maximum values listed in a cell."""
 
 
 def names_of(bound: Bound) -> list[tuple[str, ...]]:
-    """Return the columns that each output column is shown in: a date ``m`` also in ``m_low`` and ``m_high``."""
+    """Return the columns that show each output column: a date ``m`` also has ``m_low`` and ``m_high``."""
     names = []
     for place, name in enumerate(bound.names):
         kind = bound.labels.get(place)

@@ -1,4 +1,4 @@
-"""Which reports a database stores: of its collections, by their contracts and, where views are assigned, by the key."""
+"""Validate reports before a database stores them: against its contracts and, where views are assigned, the key."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["batch_of"]
 
 
 def batch_of(catalog: Catalog[C], name: str, table: pa.Table | ReportTable, key: str | None) -> Batch:
-    """Return reports that may be stored; refuse those of no collection here, and those that break its rules.
+    """Return a batch to store; refuse reports of unknown collections, and reports that break a contract's rules.
 
-    ``key`` is the one that views and seeds were assigned by. A collector has checked them already.
+    ``key`` is the key that assigned views and seeds. A collector has validated its reports already.
     """
     owner = table.collection if isinstance(table, ReportTable) else ReportTable.owner(table)
     collection = catalog.get(owner)
@@ -30,7 +30,7 @@ def batch_of(catalog: Catalog[C], name: str, table: pa.Table | ReportTable, key:
     else:
         assignment = assignment_of(contract, owner, key if contract.assigned else None)
         made = ReportTable.from_arrow(owner, compiled, table, assignment)
-    is_admitted = made.rows_before is not None  # by an inbox, which lets people into one tier each
+    is_admitted = made.rows_before is not None  # by an inbox, which admits each person to one tier
     tiers = [
         (report_table(tier.id, one.name), one.key)
         for tier in ([] if is_admitted else catalog.other_tiers(collection))

@@ -1,9 +1,9 @@
-"""Sums of products and of fourth powers of what people add, from a sample of codes.
+"""Sums of products and of fourth powers of contributions, from a sample of codes.
 
-A sample is corrected by regression: what all reports of its views add is known from their tables, and a multiple of
-what the sample lacks of it is added to the sum of squares. That leaves next to no error where a total is about a single
-cell, as groups are: there the square is a linear function of what is added. Views of a block share the multiple, which
-is taken of what is added times the size of a view's rows.
+A sample is corrected by regression: the sum of contributions over all reports of its views is known from their tables,
+and a multiple of the difference between it and the sample's sum is added to the sum of squares. This leaves almost no
+error where a total concerns a single cell, as for groups: there the square is a linear function of the contribution.
+Views of a block share the multiple, which refers to the contribution times the size of a view's rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Request", "higher_moments"]
 Codes = npt.NDArray[np.int64]
 
 SIZED = -1
-"""In place of a column of weights: people times the sizes of their views."""
+"""Placeholder for a column of weights: people times the sizes of their views."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ def higher_moments(batch: FunctionalBatch, sample: Sample, asked: Request) -> tu
 
 @dataclass(frozen=True, eq=False)
 class _Values:
-    """What the sampled codes of some views add: constant + slope * value of a direction, for each functional."""
+    """Contributions of some views' sampled codes: constant + slope * value of a direction, for each functional."""
 
     views: tuple[int, ...]
     constants: Vector
@@ -66,9 +66,9 @@ class _Values:
     """Rows of codes x cells, and the vectors they are multiplied by; None for rows that are values."""
     known: Vector | None
     missing: Vector | None
-    """Groups x directions: the sum over everybody, and what the sample lacks of it; None where it lacks nothing."""
+    """Groups x directions: the sum over everybody, and its difference from the sample's sum; None where it is zero."""
     sizes: Vector | None
-    """Of each code's view; None if all are alike."""
+    """The size of each code's view; None if all are equal."""
 
     def chunks(self) -> Iterator[tuple[slice, Vector]]:
         """Yield the values of some codes at a time."""
@@ -104,7 +104,7 @@ class _Values:
 class _Sums:
     """Weighted sums of powers of directions, and of sums of two directions, whose squares give their products.
 
-    Directions are in units of their sizes, so that short numbers hold fourth powers.
+    Directions are in units of their sizes, so that single-precision numbers can hold fourth powers.
     """
 
     count: int

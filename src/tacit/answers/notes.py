@@ -15,7 +15,7 @@ __all__ = ["meaning_notes", "tier_notes", "weak_notes"]
 
 
 MOST_NAMED = 8
-"""Rounds and tiers that a note names one by one."""
+"""Maximum rounds and tiers that a note lists."""
 
 
 def weak_notes(rows: list[list[Any]]) -> list[str]:

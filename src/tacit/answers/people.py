@@ -1,4 +1,4 @@
-"""The people that a question is about, and what estimates were made of, so that combinations know their errors."""
+"""The people of a question, and the provenance of estimates, from which errors of combinations are computed."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from tacit.sql.totals import Piece, Total
 __all__ = ["FEW_PEOPLE", "FEW_REPORTS", "People", "ReportProvenance", "Terms", "add_terms"]
 
 FEW_REPORTS, FEW_PEOPLE = 30, 1_000
-"""Effective reports below which an answer warns; below either number the planned error is a floor."""
+"""Effective reports below which an answer has a warning; below either number the planned error is a lower limit."""
 
 MOST_PRODUCTS = 8
-"""Products of services in one total whose error is planned: every two of them are looked at together."""
+"""Maximum products of services in one total for a planned error: every pair of them is evaluated."""
 
 Terms = tuple[tuple[float, Total], ...]
 """Totals with their weights."""
 
 
 class People:
-    """The people that a question is about: joined services, in one or more rounds, decoded in one way."""
+    """The people of a question: joined services, in one or more rounds, decoded in one way."""
 
     def __init__(self, engine: Engine, scope: Scope, rounds: Sequence[Round]) -> None:
         self.engine, self.scope, self.rounds = engine, scope, rounds
         self._known: dict[Hashable, Vector] = {}
 
     def squares(self, totals: Sequence[Total]) -> bool:
-        """Tell whether the squares of a person's totals have estimates: not with several rows, nor with rounded values.
+        """Return whether squares of a person's totals have estimates: not with several rows, nor with rounded values.
 
-        A report of a value that was rounded at random says what the square of the rounded value is, not of the value.
+        A report of a randomly rounded value estimates the square of the rounded value, not of the value.
         """
         if any(source.service.rows_at_most > 1 for source in self.scope.sources):
             return False
@@ -56,7 +56,7 @@ class People:
 
     @property
     def is_exact(self) -> bool:
-        """Whether reports have no noise and show all rows, as in tests alone."""
+        """Whether reports have no noise and show all rows; only in tests."""
         services = [stored.service for one in self.rounds for stored in one.stored]
         return all(one.service.sends == one.service.rows_at_most for one in services) and not any(
             view.oracle.noise for one in services for channel in one.channels for view in channel.views
@@ -68,7 +68,7 @@ class People:
         return {stored.table for one in self.rounds for stored in one.stored}
 
     def count(self, keys: Sequence[BoundColumn] = (), conditions: Sequence[exp.Expr] = ()) -> int:
-        """Return how many people there are: of those that satisfy public conditions, in the largest public group."""
+        """Return the number of people who satisfy public conditions, in the largest public group."""
         sums, _ = fetch_sums(self.engine, self.scope, self.rounds, SumsRequest(), keys, conditions)
         return max((round(one.stands_for) for one in sums.values()), default=0)
 
@@ -87,9 +87,9 @@ class People:
         return math.sqrt(variance) if variance >= 0 else math.nan, freedom
 
     def planned_variance(self, terms: Terms, sums: Sums) -> float:
-        """Return the variance that a combination would have among uniform records; 0 where it cannot be predicted.
+        """Return the variance of a combination over uniform records; 0 where it cannot be predicted.
 
-        Pieces under different public conditions are taken to be independent: each is about its own people.
+        Pieces under different public conditions are treated as independent: each covers other people.
         """
         by_place: dict[Hashable, tuple[Piece, list[float], list[Functional]]] = {}
         for weight, total in terms:
@@ -104,7 +104,7 @@ class People:
         return variance
 
     def _planned_covariance(self, functionals: Sequence[Functional]) -> Vector:
-        """Return the planned covariance of one person's contributions; groups ask for the same ones again."""
+        """Return the planned covariance of one person's contributions, cached because groups repeat it."""
         key = tuple(functional.key for functional in functionals)
         if key not in self._known:
             self._known[key] = np.zeros((len(functionals), len(functionals)))
@@ -127,23 +127,23 @@ class People:
 
 @dataclass(frozen=True, eq=False)
 class ReportProvenance:
-    """What an estimate was made of: weighted totals over people, so that sums of estimates know their errors."""
+    """The provenance of an estimate: weighted totals over people, which give errors of sums of estimates."""
 
     gather: Callable[[], tuple[tuple[People, Terms], ...]]
     superpopulation: bool
 
     @cached_property
     def parts(self) -> tuple[tuple[People, Terms], ...]:
-        """The people and their totals; gathered when an estimate is first combined with another."""
+        """The people and their totals, computed when an estimate is first combined with another."""
         return self.gather()
 
     def scaled(self, by: float) -> ReportProvenance:
-        """Return the origin of a multiple."""
+        """Return the provenance of a multiple."""
         parts = tuple((people, tuple((by * w, total) for w, total in terms)) for people, terms in self.parts)
         return ReportProvenance(lambda: parts, self.superpopulation)
 
     def plus(self, other: ReportProvenance) -> ReportProvenance:
-        """Return the origin of a sum; refuse what comes of the same reports in ways that cannot be combined."""
+        """Return the provenance of a sum; refuse estimates from the same reports that cannot be combined."""
         parts = dict(self.parts)
         for people, terms in other.parts:
             shared = people not in parts and any(known.reports & people.reports for known in parts)

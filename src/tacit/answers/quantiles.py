@@ -1,8 +1,8 @@
-"""Quantiles from the estimated tests of all numbers: values, intervals, and how far liars can move them.
+"""Quantiles from the estimated tests at all numbers: values, intervals, and how far liars can move them.
 
 The value is where the isotonic regression of the tests crosses zero. The interval is Woodruff's: the numbers at which
-the regression cannot be told from a crossing. It needs no density, is never empty on a spike, and never in pieces. The
-regression averages noise away where tests are near each other; its error is found by drawing noise with their
+the regression is not significantly different from zero. It needs no density, is never empty at a spike, and is always
+connected. The regression averages noise over neighbouring tests; its error is estimated by drawing noise with their
 correlation.
 """
 
@@ -32,29 +32,29 @@ from tacit.sql.shifts import Shifts
 __all__ = ["FEW_CORRELATED", "WIDE", "Curve", "Noise", "PendingQuantile", "fetch_quantiles", "interpolate", "spread"]
 
 MEASURED = 33
-"""Tests whose errors are known."""
+"""Maximum tests whose errors are computed."""
 
 TESTS_BY_CODE, TESTS_AT_ONCE = 4_000, 48
-"""Tests of one request: where sums by code answer, and where each adds a few columns to a statement."""
+"""Maximum tests of one request: with sums by code, and where each test adds a few columns to a statement."""
 
 LOOKED_AT, MOST_CORRELATED, FEW_CORRELATED = 64, 48, 24
-"""Tests of one interval; those whose correlation is known, where sums by code answer, or else statements."""
+"""Maximum tests of one interval, and those whose correlation is computed with sums by code or with statements."""
 
 DRAWS, DRAWN_WITH = 64, 2
-"""Draws of noise, always the same ones, so that equal questions have equal answers."""
+"""Draws of noise, with a fixed seed, so that equal questions have equal answers."""
 
 WIDE = 2.5
-"""Errors within which a crossing is looked for, before the level is known."""
+"""Standard errors within which a crossing is searched before the level is known."""
 
 PLANNED = 9
-"""Tests whose planned errors are looked at; those between have errors between."""
+"""Number of tests whose planned errors are computed; the others are interpolated."""
 
 Places = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The estimated tests of a quantile, in the order of its numbers, with their errors and what people there are."""
+    """The estimated tests of a quantile, in the order of its numbers, with their errors and the number of people."""
 
     asked: Quantile
     tests: Vector
@@ -63,11 +63,11 @@ class Curve:
     people: int
 
     def reach(self, quantile: float) -> tuple[int, int]:
-        """Return the first and last number at which a single test may cross zero, within a number of errors."""
+        """Return the first and last number at which a single test may cross zero, within the given number of errors."""
         return crossing(self.tests, quantile * self.errors)
 
     def estimate(self, level: float, noise: Callable[[], Noise] | None) -> tuple[float, tuple[float, float]]:
-        """Return the value, and the interval at a level; without noise, that of single tests."""
+        """Return the value and the interval at a level; without ``noise``, the interval of single tests."""
         monotone = isotonic(self.tests)
         value = self.asked.value(monotone)
         if math.isnan(value):
@@ -93,7 +93,7 @@ class Curve:
         return Estimate(value, error, self.people, level, self.freedom, interval=interval, shift=shift)
 
     def movement(self, shifts: Vector) -> float:
-        """Return how far the value moves if each test moves by its given shift, in either direction."""
+        """Return how far the value moves if each test moves by its shift, in either direction."""
         tests = isotonic(self.tests)
         value = self.asked.value(tests)
         low, high = _between(self.asked, *crossing(tests, shifts))
@@ -101,7 +101,7 @@ class Curve:
 
 
 class Noise:
-    """How the noise of tests is correlated, which says how much of it their isotonic regression averages away."""
+    """The correlation of the tests' noise, which determines how much of it the isotonic regression averages away."""
 
     def __init__(self, places: Places, covariance: Vector, measured: Sequence[int]) -> None:
         self._measured = measured
@@ -118,8 +118,8 @@ class Noise:
     def smoothed_errors(self, places: Places, monotone: Vector, errors: Vector) -> Vector:
         """Return the errors of the isotonic regression at some places, at most those of the tests themselves.
 
-        Noise is drawn and added to the regression, which is then made again. Between the places whose noise is known,
-        it is taken to be on lines: smoother than it is, so that less of it is averaged away.
+        Noise is drawn and added to the regression, which is then fitted again. Between places with known noise it is
+        interpolated linearly: smoother than it is, so that less of it is averaged away.
         """
         errors = errors * self._unevenness(places)
         drawn = np.stack([np.interp(places, self._places, one) for one in self._draws.T])
@@ -127,12 +127,12 @@ class Noise:
         drawn = drawn / np.where(size > 0, size, 1.0) * errors
         again = isotonic_rows(monotone + drawn)
         smoothed = np.minimum(np.sqrt(np.mean(np.square(again - monotone), axis=0)), errors)
-        around = len(smoothed) // 8  # one test with a large error must not hold the interval open
+        around = len(smoothed) // 8  # one test with a large error must not widen the interval
         ends = np.pad(smoothed, around, mode="edge")
         return np.convolve(ends, np.full(2 * around + 1, 1 / (2 * around + 1)), mode="valid")
 
     def _unevenness(self, places: Places) -> Vector:
-        """Return by how much errors differ from those on lines between the measured ones."""
+        """Return how much errors differ from a linear interpolation of the measured ones."""
         every = np.interp(places, self._places, self._scale)
         inside = [place for place in self._measured if self._places[0] <= place <= self._places[-1]]
         if len(inside) < 2:
@@ -142,7 +142,7 @@ class Noise:
 
 
 def spread(count: int, most: int, first: int = 0) -> Places:
-    """Return at most `most` of `count` places, evenly spaced, including the first and the last."""
+    """Return at most ``most`` of ``count`` places, evenly spaced, including the first and the last."""
     return np.unique(np.linspace(first, count - 1, most).round().astype(np.int64))
 
 
@@ -161,7 +161,7 @@ def crossing(tests: Vector, margins: Vector) -> tuple[int, int]:
 
 
 def _between(asked: Quantile, first: int, last: int) -> tuple[float, float]:
-    """Return between which numbers a quantile lies that is at one of some places."""
+    """Return the range of a quantile that lies at one of the given places."""
     return float(asked.outcomes.least[first]), float(asked.outcomes.most[last])
 
 
@@ -173,7 +173,7 @@ def fetch_quantiles(
     *,
     superpopulation: bool,
 ) -> tuple[dict[Values, list[PendingQuantile]], list[Plan]]:
-    """Return the curves of some quantiles for each group of public values, and the plans that were run."""
+    """Return the curves of quantiles for each group of public values, and the plans that were run."""
     tests = [(number, place) for number, one in enumerate(asked) for place in range(len(one.totals))]
     measured = [set(spread(len(one.totals), MEASURED).tolist()) for one in asked]
     squares = people.squares([total for one in asked for total in one.totals])
@@ -213,7 +213,7 @@ def fetch_quantiles(
 
 @dataclass(frozen=True, eq=False)
 class _Test:
-    """Where the sums of a test are."""
+    """The location of a test's sums."""
 
     sums: Sums
     place: int
@@ -221,7 +221,7 @@ class _Test:
 
 
 class _Alike:
-    """Quantiles of one column and share, in all groups: the correlation of their noise is taken to be the same."""
+    """Quantiles of one column and share in all groups, whose noise is assumed to have the same correlation."""
 
     def __init__(self, people: People, conditions: Sequence[exp.Expr]) -> None:
         self._people, self._conditions = people, conditions
@@ -235,7 +235,7 @@ class _Alike:
         return self._between(first, last, MOST_CORRELATED, fetch_by_code) or self._pool(first, last)
 
     def _pool(self, first: int, last: int) -> Noise:
-        """Return the correlation of fewer tests, where each two of them are a column of a statement."""
+        """Return the correlation of fewer tests, where every pair needs a column of a statement."""
         noise = self._between(first, last, FEW_CORRELATED, fetch_sums)
         assert noise is not None  # noqa: S101  statements answer whatever sums by code do not
         return noise
@@ -280,7 +280,7 @@ class PendingQuantile(Pending):
 
     @cached_property
     def curve(self) -> Curve:
-        """The estimated tests; the errors of some are known, and those between lie on lines."""
+        """The estimated tests; errors are computed for some and interpolated between them."""
         count = max(test.sums.count for test in self.measured)
         values = np.array([float(test.sums.totals[test.place]) for test in self.measured])
         some = spread(len(values), MEASURED)

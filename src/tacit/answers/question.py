@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, eq=False)
 class Question(Generic[R]):
-    """A question, bound, with the newest round (R) that answers it, its people, and all rounds that it is about."""
+    """A bound question with the newest round (R) that answers it, its people, and all rounds it covers."""
 
     question: str
     newest: R

@@ -1,4 +1,4 @@
-"""What rounds together add to errors: a panel's rounds exclude each other, and the people of all rounds count."""
+"""Errors over several rounds: a panel's rounds exclude each other, and the people of all rounds count."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["across_rounds", "effective_over_rounds"]
 
 
 def across_rounds(sums: Sums, gradients: Vector, place: list[int]) -> Vector:
-    """Return a bound of what the covariance of a panel's rounds adds to the variances of combinations.
+    """Bound what the covariance between a panel's rounds adds to the variances of combinations.
 
-    Whoever is asked in one round is asked in another less often. With h(r) what a person adds to the combination in
-    round r, covariances add up to ``repulsion`` times the sum over people of ``-h(r) h(s)``, r and s different. That is
-    ``sum of h(r)**2 - (sum of h(r))**2``. Nobody observes the second part; over n people it is at least the square of
-    the whole total, over n. Cauchy and Schwarz bound the covariances, too. Where the number of people is known, h is
-    reduced by its mean, which leaves no total.
+    A person asked in one round is less likely to be asked in another. With h(r) a person's contribution to the
+    combination in round r, covariances sum to ``repulsion`` times the sum over people of ``-h(r) h(s)``, r and s
+    different, which is ``sum of h(r)**2 - (sum of h(r))**2``. The second part is not observed; over n people it is at
+    least the square of the whole total, over n. The Cauchy-Schwarz inequality is a second bound. Where the number of
+    people is known, h is centred, which makes the total zero.
     """
     if sums.design is None or len(sums.parts) < 2 or not sums.asked.squares:
         return np.zeros(len(gradients))
@@ -50,10 +50,10 @@ def _squares(sums: Sums, gradients: Vector, place: list[int]) -> Vector:
 
 
 def effective_over_rounds(parts: Sequence[Sums], gradient: Vector, place: list[int]) -> float:
-    """Return how many reports a combination of totals over several rounds rests on; 0 if that is not known.
+    """Return the effective number of reports behind a combination of totals over several rounds; 0 if unknown.
 
-    That is the squared sum of squares over the sum of fourth powers. People of different rounds report apart, so these
-    add up over rounds; within one, Minkowski's inequality bounds the fourth powers of a combination.
+    It is the squared sum of squares over the sum of fourth powers. Reports of different rounds are independent, so both
+    add up over rounds; within a round, Minkowski's inequality bounds the fourth powers of a combination.
     """
     if len(parts) < 2 or not np.isfinite(gradient).all():
         return 0.0

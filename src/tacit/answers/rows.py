@@ -1,4 +1,4 @@
-"""The rows of an answer: in order, at the level their number asks for, and chosen by their estimates."""
+"""The rows of an answer: sorted, selected by their estimates, with intervals at the level their number requires."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tacit.sql.modes import Mode
 __all__ = ["Pending", "PendingComposite", "Row", "after", "finish", "pending_of", "possible_notes"]
 
 MOST_COMPARED, MOST_NAMED = 1_000, 12
-"""Rows that are compared with each other to say which could be among the first, and names in a note."""
+"""Maximum rows compared to find those that could be among the first, and maximum names in a note."""
 
 Row = tuple[tuple[Any, ...], list[Any]]
 """The values and classes of a row's group, and its cells."""
 
 
 def after(made: Formula, estimate: Estimate) -> Estimate:
-    """Return what a formula makes of the finished estimate of its inner one."""
+    """Apply a formula's outer function to the finished estimate of its inner formula."""
     if made.after is None:
         return estimate
     ends = made.after.ends
@@ -52,7 +52,7 @@ def after(made: Formula, estimate: Estimate) -> Estimate:
 
 
 class Pending(ABC):
-    """An estimate whose level is not known yet: it may depend on how many there are."""
+    """An estimate whose level is not known yet: it may depend on the number of estimates."""
 
     @abstractmethod
     def at(self, level: float) -> Estimate:
@@ -60,7 +60,7 @@ class Pending(ABC):
 
 
 def pending_of(column: Column | None, parts: Sequence[Pending]) -> Pending | None:
-    """Return a column that is made of parts; None for a column of GROUP BY."""
+    """Return a column computed from parts; None for a column of GROUP BY."""
     if column is None:
         return None
     return PendingComposite(column, tuple(parts)) if isinstance(column, Composite) else parts[0]
@@ -68,7 +68,7 @@ def pending_of(column: Column | None, parts: Sequence[Pending]) -> Pending | Non
 
 @dataclass(frozen=True, eq=False)
 class PendingComposite(Pending):
-    """A column of several parts. It lies between what they give if all their intervals hold (Bonferroni)."""
+    """A column of several parts. Its interval follows from theirs, all of which hold at once (Bonferroni)."""
 
     column: Composite
     parts: tuple[Pending, ...]
@@ -113,9 +113,10 @@ def finish(bound: Bound, rows: list[Row], options: Options) -> list[list[Any]]:
 
 
 def possible_notes(bound: Bound, rows: list[Row], options: Options) -> list[str]:
-    """Say which rows could be among the first, where LIMIT keeps the first of an order by estimates.
+    """Return notes on which rows could be among the first, where LIMIT keeps the first rows ordered by estimates.
 
-    All intervals hold together (Bonferroni). A row could be among the first k unless k others are surely before it.
+    All intervals hold simultaneously (Bonferroni). A row could be among the first k unless k others are certainly
+    before it.
     """
     order, limit = bound.selection.order, bound.selection.limit
     limit = limit if limit is None else limit + bound.selection.offset

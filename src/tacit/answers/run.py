@@ -38,10 +38,10 @@ from tacit.sql.totals import Piece, Total
 __all__ = ["equal_to", "explain_answer", "run", "unbiased_estimates", "value_of"]
 
 GROUPS_BY_CODE = 2_048
-"""Groups whose estimates are made together from sums by code."""
+"""Maximum groups estimated at once from sums by code."""
 
 GROUPS_AT_ONCE = 16
-"""Groups per statement: each adds a few columns to the contribution table."""
+"""Maximum groups per statement: each adds a few columns to the contribution table."""
 
 
 def run(bound: Bound, people: People, options: Options) -> Answer:
@@ -68,7 +68,7 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
 
 
 def explain_answer(answer: Answer, people: People, predict: Callable[[int], object]) -> Answer:
-    """Return how a question is answered, and the error to expect from as many people as have reported."""
+    """Return how a question is answered, and its predicted error for as many people as have reported."""
     lines = answer.explain().splitlines()
     for name, shift in answer.shifts().items():
         lines.append(shift_text(name, shift))
@@ -109,7 +109,7 @@ def unbiased_estimates(
 
 
 class _Question:
-    """A bound question with everything that running it takes."""
+    """A bound question with everything needed to run it."""
 
     def __init__(self, bound: Bound, people: People, options: Options) -> None:
         self.bound, self.people, self.options = bound, people, options
@@ -118,11 +118,11 @@ class _Question:
         self._met = False
 
     def explain(self) -> str:
-        """Return how the answer was made."""
+        """Return how the answer was computed."""
         return "\n\n".join(explain_plan(plan, totals) for plan, totals in self._plans)
 
     def not_numbers(self) -> list[str]:
-        """Say how many values of public columns were left out because they are text where numbers are needed."""
+        """Return notes on values of public columns that were left out because they are not numbers."""
         counts: dict[str, int] = {}
         plans = [plan for plan, _ in self._plans]
         read = {(plan.round.stored[number].table, name) for plan in plans for number, name in plan.read_as_numbers}
@@ -134,7 +134,7 @@ class _Question:
         ]
 
     def not_met(self) -> list[str]:
-        """Return notes on public conditions that no report satisfies: a mistyped value looks like an exact zero."""
+        """Return notes on public conditions that no report satisfies: mistyped values look like an exact zero."""
         leaves = about_public(self.bound.scope, self.bound.statement, met=self._met)
         counts = {sql_of(leaf): self.people.count((), [public_condition(self.bound.scope, leaf)]) for leaf in leaves}
         notes = [
@@ -145,7 +145,7 @@ class _Question:
         return notes
 
     def rows(self, groups: list[tuple[int, ...]]) -> list[Row]:
-        """Return the rows of groups of classes: many at once where sums by code answer, else a few by statement."""
+        """Return the rows of groups of classes: many at once with sums by code, else a few per statement."""
         rows: list[Row] = []
         start, step = 0, GROUPS_BY_CODE
         fetch: Fetch = fetch_by_code
@@ -196,7 +196,7 @@ class _Question:
         return curves
 
     def by_public_group(self, columns: Sequence[Formula], fetch: Fetch) -> list[dict[Values, Pending]] | None:
-        """Return estimates of columns in each public group; None where sums are not fetched that way."""
+        """Return estimates of columns in each public group; None where ``fetch`` has no sums for them."""
         people, bound = self.people, self.bound
         asked = SumsRequest(people.squares([total for made in columns for total in made.totals]))
         places = [asked.places(made.totals) for made in columns]
@@ -252,7 +252,7 @@ class _Question:
         return sums.covariance(gradient[None, :], place, superpopulation=superpopulation).item()
 
     def _note_tiers(self, sums: Sums, gradient: Vector, place: list[int]) -> None:
-        """Keep the shares of the tiers in the variance of the first estimate."""
+        """Record each tier's share of the variance of the first estimate."""
         labels = [one.labels["tier"] for one in self.people.rounds]
         if self.tiers or len(set(labels)) < 2 or not sums.parts:
             return
@@ -289,7 +289,7 @@ def value_of(people: People, made: Formula, totals: list[float], conditions: Seq
 
 @dataclass(frozen=True, eq=False)
 class _Pending(Pending):
-    """An estimate whose level is not known yet: it may depend on how many there are."""
+    """An estimate whose level is not known yet: it may depend on the number of estimates."""
 
     question: _Question
     made: Formula

@@ -1,9 +1,9 @@
 """Second moments from a sample of the codes: whole clusters of each view, corrected with known totals.
 
-Errors need sums of squares of what people add, which is known for every code but costs a look at each. A view's codes
-are sampled by clusters: of a linear hash, all answers to one seed, which together show every cell as often as any
-other. What all reports of the view add is known from its table, so `tacit.answers.moments` corrects the sample by
-regression on it.
+Errors need sums of squared contributions, which are known for every code but costly to compute for all. A view's codes
+are sampled by clusters: for a linear hash, all answers to one seed, which together show every cell equally often. The
+sum of contributions over all reports of the view is known from its table, so `tacit.answers.moments` corrects the
+sample by regression on it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ __all__ = ["CodeCounts", "Part", "Sample", "Stack", "sample_parts"]
 Codes = npt.NDArray[np.int64]
 
 LEAST = 16
-"""Codes of a view that are taken, however small its share in the variance."""
+"""Minimum codes sampled from a view, however small its share in the variance."""
 
 MOST_NUMBERS = 2**40
-"""Numbers of strata before those that do not occur are left out."""
+"""Maximum number of strata before empty ones are removed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CodeCounts:
-    """What the engine added up, in the order of codes: a row for each code and public group; people come first."""
+    """The engine's sums, in the order of codes: a row per code and public group; the first column counts people."""
 
     codes: Codes
     group: Codes
@@ -49,7 +49,7 @@ class CodeCounts:
         return sum(array.nbytes for array in (self.codes, self.group, *self.columns))
 
     def of_group(self, group: int, column: int) -> tuple[Codes, Vector]:
-        """Return the codes of a group and what a column says of them."""
+        """Return the codes of a group and their values in a column."""
         if self.groups == 1:
             return self.codes, self.columns[column]
         rows = np.flatnonzero(self.group == group)
@@ -74,7 +74,7 @@ class CodeCounts:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Part:
-    """Some codes of a view, counted within it, and columns x groups x codes that stand for all of its codes."""
+    """A sample of a view's codes, numbered within it, with weights (columns x groups x codes) for all its codes."""
 
     view: int
     codes: Codes
@@ -83,12 +83,12 @@ class Part:
 
 
 def sample_parts(channel: Channel, counts: CodeCounts, read: Mapping[int, float], quota: int) -> Iterator[Part]:
-    """Yield parts of all views, with about as many codes in all as the quota.
+    """Yield samples of all views, with about as many codes in total as the quota.
 
-    ``read`` has the views that are read, each with its share in the variance. All codes of any other view add the same,
-    so one stands for them. Few codes of the others are taken all, of many whole clusters, more where the share is
-    larger: as many of each stratum, so that a small group, or a rare condition, is not left to chance.
-    Weights are as much larger as a sample may be too small.
+    ``read`` has the views that the question reads, each with its share in the variance. All codes of any other view
+    contribute the same, so one represents them. From the views that are read, all codes are taken if they are few, else
+    whole clusters, more where the share is larger, and equally many from each stratum, so that small groups and rare
+    conditions are represented. Weights are scaled up for what is not sampled.
     """
     bounds = counts.bounds(channel)
     sizes = np.diff(bounds)
@@ -123,7 +123,7 @@ def sample_parts(channel: Channel, counts: CodeCounts, read: Mapping[int, float]
 
 
 def _divide_by_shares(quota: int, sizes: Codes, shares: Vector) -> Codes:
-    """Divide a number of codes by shares, a few to each; what one does not need goes to those that have more."""
+    """Divide a number of codes by shares, with a minimum for each view; unused codes go to views that have more."""
     wanted, most = np.zeros(len(sizes)), sizes.astype(np.float64)
     shares = np.where(shares > 0, shares, 1e-12)
     while (open_ := wanted < most).any() and wanted.sum() < quota - 0.5:
@@ -133,7 +133,7 @@ def _divide_by_shares(quota: int, sizes: Codes, shares: Vector) -> Codes:
 
 
 def _divide(quota: int, sizes: Codes) -> Codes:
-    """Divide a number of codes evenly; what one does not need goes to those that have more."""
+    """Divide a number of codes evenly; unused codes go to views that have more."""
     wanted = np.zeros(len(sizes), dtype=np.int64)
     order = np.argsort(sizes, kind="stable")
     for place, number in enumerate(order.tolist()):
@@ -143,7 +143,7 @@ def _divide(quota: int, sizes: Codes) -> Codes:
 
 
 def _in_clusters(cluster: Codes, stratum: Codes, strata: int, wanted: int) -> npt.NDArray[np.bool_]:
-    """Mark the members of random clusters, the same ones in all strata, until each stratum has its part of them."""
+    """Mark the members of random clusters, the same ones in all strata, until each stratum has its share."""
     first = np.diff(cluster, prepend=cluster[0] - 1) != 0  # members of a cluster are next to each other
     number = np.cumsum(first) - 1
     rank = np.random.default_rng(len(cluster)).permutation(int(number[-1]) + 1)[number]
@@ -157,7 +157,7 @@ def _in_clusters(cluster: Codes, stratum: Codes, strata: int, wanted: int) -> np
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stack:
-    """How a grid reads the sampled codes of some views: rows of codes, sums over all reports, and what is missing."""
+    """A grid's rows for the sampled codes of some views, with the sums over all reports and what the sample lacks."""
 
     rows: Vector
     known: Vector
@@ -167,7 +167,7 @@ class Stack:
 
 
 class Sample:
-    """Parts of all views, and how they are read, as far as that does not depend on the question."""
+    """Samples of all views, and those parts of reading them that do not depend on the question."""
 
     def __init__(self, channel: Channel, parts: Sequence[Part], people: Sequence[Tallies]) -> None:
         self.channel, self.people = channel, people
@@ -185,9 +185,9 @@ class Sample:
         return self._readers[view]
 
     def precision(self, view: int) -> type[np.floating[Any]]:
-        """Return the numbers that values of codes are made of: short where they are a sample.
+        """Return the floating-point type for values of codes: single precision for samples.
 
-        Coefficients are below 1e30 (`tacit.sql.totals`), so short numbers hold what a code adds.
+        Coefficients are below 1e30 (`tacit.sql.totals`), so single precision holds every contribution.
         """
         return np.float32 if self.parts[view].is_sample else np.float64
 
@@ -198,7 +198,7 @@ class Sample:
         return self._weights[views]
 
     def sizes(self, views: tuple[int, ...], lead: Way) -> Vector:
-        """Return for each code how large the rows of its view are; 0 where all codes of the view were taken."""
+        """Return, for each code, the size of its view's rows; 0 where all codes of the view were taken."""
         key = views, lead
         if key not in self._sizes:
             parts = [self.parts[view] for view in views]

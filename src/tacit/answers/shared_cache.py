@@ -1,7 +1,7 @@
-"""What was computed from the reports as they are now: everybody who asks for the same thing shares it.
+"""A cache of results computed from the current reports, shared by all threads.
 
-Whoever asks for something that somebody else is computing waits for it. When the reports have changed, everything is
-dropped; before that, what was used longest ago, where there is too much.
+A thread that asks for a value that another thread is computing waits for it. When the reports change, all entries are
+dropped; when the cache is full, the least recently used ones.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class SharedCache(Generic[T]):
     Parameters
     ----------
     most : function
-        Returns how much is kept in all.
+        Returns the capacity.
     size : function
-        Returns how much a value counts.
+        Returns the size of a value.
     """
 
     def __init__(self, most: Callable[[], int], size: Callable[[T], int]) -> None:
@@ -35,7 +35,7 @@ class SharedCache(Generic[T]):
         self._kept: _Kept[T] = _Kept()
 
     def get(self, version: Hashable, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the value of a key; make it if it is not known of this version."""
+        """Return the value of a key for this version; compute it if it is not cached."""
         with self._lock:
             if version != self._version:
                 self._version, self._kept = version, _Kept()
@@ -56,7 +56,7 @@ class SharedCache(Generic[T]):
         return value
 
     def values(self, version: Hashable) -> list[T]:
-        """Return what is known of this version."""
+        """Return the cached values of this version."""
         with self._lock:
             return (
                 [value for slot in self._kept.slots.values() for value in slot.made] if version == self._version else []
@@ -65,7 +65,7 @@ class SharedCache(Generic[T]):
 
 @dataclass(eq=False, repr=False)
 class _Slot(Generic[T]):
-    """The value of a key, once there is one, and the lock of who makes it."""
+    """The value of a key, once it is computed, and the lock of the thread that computes it."""
 
     made: list[T] = field(default_factory=list)
     size: int = 0
@@ -74,7 +74,7 @@ class _Slot(Generic[T]):
 
 @dataclass(eq=False, repr=False)
 class _Kept(Generic[T]):
-    """The values of one version, and their size in all."""
+    """The values of one version, and their total size."""
 
     slots: OrderedDict[Hashable, _Slot[T]] = field(default_factory=OrderedDict)
     size: int = 0

@@ -1,4 +1,4 @@
-"""Sums over people, fetched from the engine: totals, products of totals, and what they say about errors."""
+"""Sums over people, fetched from the engine: totals, products of totals, and the errors computed from them."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ __all__ = ["Fetch", "Sums", "SumsRequest", "Values", "fetch_by_code", "fetch_sum
 Values = tuple[Any, ...]
 
 Fetch = Callable[..., "tuple[dict[Values, Sums], list[Plan]] | None"]
-"""From engine, scope, rounds, what is asked, keys and conditions to sums and plans."""
+"""From engine, scope, rounds, request, keys and conditions to sums and plans."""
 
 RESIDUE = 1e-12
-"""Share of the numbers that were added up below which a difference is rounding: engines add in other orders."""
+"""Relative difference below which two sums are equal up to rounding: engines add in different orders."""
 
 MANY_REPORTS = 30
-"""Reports of which noise never makes all contributions equal."""
+"""Number of reports above which noise never makes all contributions equal."""
 
 
 @dataclass
 class SumsRequest:
-    """Totals to be summed, each once, and the pairs of them whose products are needed.
+    """Distinct totals to be summed, and the pairs of them whose products are needed.
 
-    Without ``squares`` the product of two totals has no estimate of its own: it is not planned, and place -1 says so.
+    Without ``squares`` the product of two totals has no estimate of its own: it is not planned, and its place is -1.
     """
 
     squares: bool = True
@@ -67,7 +67,7 @@ class SumsRequest:
         return self._places[key]
 
     def places(self, totals: Sequence[Total]) -> list[int]:
-        """Return the indices of a formula's totals, and plan the products that its error takes."""
+        """Return the indices of a formula's totals, and plan the products that its error needs."""
         positions = [self.place(total) for total in totals]
         for (i, left), (j, right) in itertools.product(enumerate(positions), repeat=2):
             if left <= right and (left, right) not in self.pairs:
@@ -76,7 +76,7 @@ class SumsRequest:
         return positions
 
     def alone(self, total: Total) -> int:
-        """Return the index of a total whose error is asked for, and no product with others."""
+        """Return the index of a total whose error is needed, without products with other totals."""
         place = self.place(total)
         if (place, place) not in self.pairs:
             self.pairs[place, place] = self.place(total * total) if self.squares else -1
@@ -84,7 +84,7 @@ class SumsRequest:
         return place
 
     def _weigh(self, totals: Sequence[Total]) -> None:
-        """Plan what says how many people a planned error is about."""
+        """Plan the total that scales a planned error."""
         for piece in (piece for total in totals for piece in total.pieces if piece.guards or piece.powers):
             self.place(piece.weights)
 
@@ -106,10 +106,9 @@ class Sums:
     _moments: dict[tuple[int, ...], tuple[Vector, Vector]] = field(default_factory=dict, init=False)
 
     def of_panel(self, design: Design) -> Sums:
-        """Return the sums over everybody of a panel, of whom these are a random sample.
+        """Return the sums over all members of a panel, of whom these people are a random sample.
 
-        Each stands for ``weight`` people. Then products less contributions of the product are the variance of who was
-        asked, too, and nothing is known without error.
+        Each stands for ``weight`` people. The variance then includes who was asked, and nothing is known without error.
         """
         by = design.weight
         return replace(
@@ -123,7 +122,7 @@ class Sums:
 
     @property
     def stands_for(self) -> float:
-        """How many people these are, or stand for in a panel, summed over rounds."""
+        """The number of people, or of panel members that they stand for, summed over rounds."""
         return sum((one.design.weight if one.design else 1.0) * one.count for one in self.parts or (self,))
 
     @property
@@ -145,11 +144,11 @@ class Sums:
         )
 
     def covariance(self, gradients: Vector, place: list[int], *, superpopulation: bool = False) -> Vector:
-        """Return the covariance of combinations of totals, a row of ``gradients`` each; NaN where nothing can be said.
+        """Return the covariance of combinations of totals, one per row of ``gradients``; NaN where it is unknown.
 
-        It is that of contributions, less the contributions of the product. Where this gives no variance above zero
-        though there is noise, the sample covariance stands in, which is larger on average; it is also the answer for
-        a superpopulation, of which the people are a sample.
+        It is the sum of products of contributions, less the contributions of the product. Where this yields no positive
+        variance despite noise, the sample covariance replaces it, which is larger on average; it is also used for a
+        superpopulation, of which the people are a sample.
         """
         if len(gradients) == 1 and not self.parts and self.design is None:
             return np.array([[self._variance_of(gradients[0], place, superpopulation=superpopulation)]])
@@ -166,12 +165,12 @@ class Sums:
         if self.count < 2:
             return np.full(matrix.shape, math.nan if self.count else 0.0)
         spread = _combine(gradients, safe) * self.count / (self.count - 1) + across
-        if self.count >= MANY_REPORTS:  # so many equal contributions are no chance: the total is known
+        if self.count >= MANY_REPORTS:  # so many equal contributions are no coincidence: the total is known
             return np.where(np.diag(noisy) & (spread <= 0), 0.0, spread)
         return np.where(np.diag(noisy) & (spread <= 0), math.nan, spread)
 
     def _variance_of(self, gradient: Vector, place: list[int], *, superpopulation: bool) -> float:
-        """Return the variance of one combination, as `covariance` does: most questions ask for nothing else."""
+        """Return the variance of one combination, as `covariance` does: most questions need nothing else."""
         exact, safe = self.moments(place)
         weights = gradient.tolist()
         noisy = any(weight != 0 and self.noisy[index] for weight, index in zip(weights, place, strict=True))
@@ -195,7 +194,7 @@ class Sums:
         return self.covariance(np.ones((1, 1)), [place], superpopulation=superpopulation).item()
 
     def moments(self, place: list[int]) -> tuple[Vector, Vector]:
-        """Return the covariance of totals by what products leave (0 if they are not estimated), and that of samples."""
+        """Return the covariance of totals from products (0 if they are not estimated), and the sample covariance."""
         key = tuple(place)
         if key not in self._moments:
             self._moments[key] = self._compute_moments(place)
@@ -224,10 +223,10 @@ class Sums:
         return exact / (1 - known), safe
 
     def noise(self, place: list[int]) -> tuple[Vector, float]:
-        """Return the covariance of the noise of totals, and how much of what people differ by it holds as well.
+        """Return the covariance of the noise of totals, and the share of the variance between people that it includes.
 
-        Where products have estimates it is unbiased. Where they have none it is the sample covariance: in a mean of
-        rows that are independent of each other it holds the variance of rows over their number too, this many times.
+        Where products have estimates it is unbiased. Where they have none it is the sample covariance, which for a mean
+        of independent rows also includes this multiple of the variance of rows over their number.
         """
         many, squares = max(1, self.count), self.asked.squares
         exact, safe = self.moments(place)
@@ -238,7 +237,7 @@ class Sums:
         return matrix * (shared or 1.0), shared
 
     def weight(self, piece: Piece) -> float:
-        """Return what the noise variance of one person's functional is multiplied by in all: people, if it is plain."""
+        """Return the total factor of the noise variance of one person's functional: the people, if it is plain."""
         plain = not piece.guards and not piece.powers
         weight = self.design.weight if self.design else 1.0
         if plain:
@@ -246,7 +245,7 @@ class Sums:
         return weight * float(self.totals[self.asked.place(piece.weights)])
 
     def effective(self, place: list[int], gradient: Vector | None = None) -> float:
-        """Return how many reports the totals really rest on or, over several rounds, their combination."""
+        """Return the effective number of reports behind the totals or, over several rounds, their combination."""
         try:
             fewest = min(
                 (self.products[i, i] ** 2 / self.fourths[i] for i in place if self.fourths[i]), default=math.inf
@@ -303,7 +302,7 @@ def fetch_by_code(
     keys: Sequence[BoundColumn],
     conditions: Sequence[exp.Expr],
 ) -> tuple[dict[Values, Sums], list[Plan]] | None:
-    """Return sums and plans as `fetch_sums` does, however many totals there are; None where codes do not give them."""
+    """Return sums and plans as `fetch_sums` does, for any number of totals; None where sums by code do not suffice."""
     pairs = sorted(asked.pairs)
     plans, by_round = [], []
     for one, types in zip(rounds, stored_types(engine, rounds), strict=True):
@@ -333,11 +332,11 @@ def fetch_by_code(
 
 
 BY_CODE = (plan_by_code, plan_code_values)
-"""Ways to make totals of sums by code: from tables of the views or, for other decoders, code by code."""
+"""Ways to compute totals from sums by code: from tables of the views or, for other decoders, code by code."""
 
 
 def over_rounds(by_round: Sequence[dict[Values, Sums]], rounds: Sequence[Round]) -> dict[Values, Sums]:
-    """Add up the sums of rounds and tiers; those of a panel are over everybody of whom its people are a sample."""
+    """Add up the sums of rounds and tiers; those of a panel refer to all its members."""
     total: dict[Values, Sums] = {}
     for one, about in zip(by_round, rounds, strict=True):
         for values, sums in one.items():

@@ -1,8 +1,8 @@
-"""Synthetic people: a row of everybody in some services, as many as they may have in others, and public columns.
+"""Synthetic people: one row in each one-to-one service, several in one-to-many services, and public columns.
 
-All are drawn from the model that answers SQL over the join. What a person has one row of is drawn first, beginning with
-the public columns. Every place for a row of another service is then filled, or left empty, given that; the rows of a
-person are independent of each other otherwise.
+All are drawn from the model that answers SQL over the join. The one-to-one rows are drawn first, beginning with the
+public columns. Given these, every place for a row of another service is filled or left empty; otherwise the rows of a
+person are independent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Types = Callable[[str], Mapping[str, pa.DataType]]
 
 
 def _question_of(services: Sequence[Service], *, public: bool) -> str:
-    """Return the question about everybody of some services, by all public columns or by none."""
+    """Return the question that counts the people of the services, by all public columns or by none."""
     keys = [column(own.name, one.name) for one in services for own in one.public if public]
     first, *others = services
     query = select([*keys, with_alias(count_people(), "n")], table(first.name))
@@ -52,7 +52,7 @@ def synthetic_people(
     types: Types,
     progress: Progress | None,
 ) -> tuple[dict[str, pa.Table], list[R]]:
-    """Return the rows of so many synthetic people in each service, and the rounds they come from."""
+    """Return the rows of ``count`` synthetic people in each service, and the rounds they come from."""
     check_rows(count, seed)
     asked = ask(_question_of(services, public=True))
     try:
@@ -61,7 +61,7 @@ def synthetic_people(
         asked = ask(_question_of(services, public=False))
         [sample, *others] = samples_of(asked.bound, asked.people, known, (), every=True)
     if others or sample.designs:
-        message = "A panel asks some people in each round, so that nobody has all rows. Ask it with SQL."
+        message = "A panel asks only some people in each round, so nobody has all rows. Query it with SQL."
         raise UnanswerableError(message, code="no-tables")
     return _Drawing(sample, count, np.random.default_rng(seed), progress).tables(types), asked.rounds
 
@@ -106,7 +106,7 @@ class _Drawing:
         return np.asarray(shares / shares.sum())
 
     def _rows(self, number: int, people: Mapping[int, Ints]) -> tuple[Ints, dict[int, Ints]]:
-        """Return whose the rows of a service are, and their values: of all places, those that are filled."""
+        """Return the owners and values of a service's rows: the places that are filled."""
         service, places = self._services[number], list(self._places(number))
         owner = np.repeat(np.arange(self._count), service.service.rows_at_most)
         first = self._sampler.next_of(places, list(people), places)

@@ -27,10 +27,10 @@ __all__ = ["questions_in", "union_of"]
 Tables = Callable[[], list[Shape]]
 
 MOST_PARTS = 16
-"""Questions of one union."""
+"""Maximum questions of one union."""
 
 SEVERAL = re.compile(r"\b(union|rollup|cube|grouping)\b", re.IGNORECASE)
-"""Words that such a question has."""
+"""Keywords that such a question contains."""
 
 
 def union_of(
@@ -42,7 +42,7 @@ def union_of(
 ) -> Answer | None:
     """Return the answer to a union of questions or to a question about tables; None for a single question.
 
-    ``privacy`` says what tells the guarantees of several questions together.
+    ``privacy`` returns a function that computes the joint guarantees of several questions.
     """
     known = None if parameters else about(text, tables)
     if known is not None:
@@ -72,7 +72,7 @@ def union_of(
 
 
 def questions_in(text: str, parameters: Sequence[Any], tables: Tables) -> list[tuple[str, Sequence[Any]]]:
-    """Return the questions of a text, each with its parameters; none if it asks about no reports."""
+    """Return the questions of a text, each with its parameters; none if it reads no reports."""
     if not parameters and about(text, tables) is not None:
         return []
     union = _several(text, parameters)
@@ -104,7 +104,7 @@ def _several(text: str, parameters: Sequence[Any]) -> tuple[exp.Expr, list[exp.E
 
 
 def _order_and_limit(statement: exp.Expr, rows: list[list[Any]], answer: Answer, text: str) -> list[list[Any]]:
-    """Return the rows in the order of the whole, and as many as it takes."""
+    """Apply the ORDER BY and LIMIT of the whole union to the rows."""
     columns, order = [name.lower() for name in answer.columns], statement.args.get("order")
     outputs = [node.unalias() for node in statement.expressions] if isinstance(statement, exp.Select) else []
 

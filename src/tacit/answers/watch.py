@@ -1,7 +1,7 @@
-"""Watch stored reports for lies that show in their views and seeds; looked at again when a tenth more has come in.
+"""Watch stored reports for lies that show in their views and seeds.
 
-Codes are counted again whenever a table has grown by a tenth, from the sums by code that a question has read if
-these are of all reports.
+Codes are counted again whenever a table has grown by a tenth; if a question has read sums by code over all reports,
+these are used.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tacit.sql.rounds import Round
 __all__ = ["Watch", "problem_of"]
 
 FEW = 1_000
-"""Reports of a channel below which nothing is said."""
+"""Minimum reports of a channel for a test."""
 
 
 def problem_of(engine: Engine, table: str, service: ServiceContract) -> tuple[str, int]:
-    """Return the problem with the views and seeds of a table's reports, empty if there is none, and their number."""
+    """Return the problem with the views and seeds of a table's reports (empty if none), and their number."""
     kept = kept_counts(engine, table) if len(service.channels) == 1 else None
     counts = {0: kept} if kept is not None else code_counts(engine, table, rollup=table in engine.rollups())
     reports = sum(int(people.sum()) for _, people in counts.values())
@@ -38,7 +38,7 @@ def problem_of(engine: Engine, table: str, service: ServiceContract) -> tuple[st
 
 
 class Watch:
-    """What is known about the tables of one engine."""
+    """The state of the tables of one engine."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._lock = engine, threading.Lock()
@@ -46,19 +46,19 @@ class Watch:
         self._more: dict[str, int] = {}
 
     def grew(self, batches: Iterable[Batch]) -> None:
-        """Note that reports came in."""
+        """Record that reports were added."""
         with self._lock:
             for batch in batches:
                 self._more[batch.table] = self._more.get(batch.table, 0) + batch.rows
 
     def with_notes(self, answer: Answer, rounds: Sequence[Round]) -> Answer:
-        """Return an answer that says which services have reports that honest devices hardly make."""
+        """Add notes to an answer about services whose reports honest devices would hardly send."""
         answer.notes += tuple(self._notes(rounds))
         return answer
 
     def _notes(self, rounds: Sequence[Round]) -> list[str]:
         notes: dict[str, str] = {}
-        if self._engine.changes() is None:  # nothing is kept there, and counting codes for each question takes long
+        if self._engine.changes() is None:  # the engine has no cache, and counting codes for each question takes long
             return []
         for one in rounds:
             for stored in one.stored:

@@ -33,7 +33,7 @@ def refuse_unsafe(interpreter: Interpreter) -> None:
                 raise _unsafe(f"{where}: the truth is no more likely than a lie", "lie-likelier")
             bound = _exp_below(epsilon)
             if any(truth > bound * lie for truth, lie in pairs):
-                raise _unsafe(f"{where}: a code tells more than its budget", "over-budget")
+                raise _unsafe(f"{where}: a code reveals more than its budget allows", "over-budget")
     if total > budget(interpreter.data["epsilon"]):
         raise _unsafe("the reports together exceed the budget", "over-total")
 

@@ -72,7 +72,7 @@ RULES = {
     "unused-entry": "every oracle and multiplier is used, in ascending order",
     "too-many-draws": "a person's reports to a service take at most 1,000,000 draws",
     "lie-likelier": "the truth is likelier than a lie",
-    "over-budget": "no code tells more than its channel's budget",
+    "over-budget": "no code reveals more than its channel's budget allows",
     "over-total": "the budgets of all reports together are at most the total",
 }
 """Every rule of `docs/wire.md`, with its requirement."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Assignment", "Ints", "Texts", "assignment_of", "hash_words", "join_texts"]
 
 NUMBER = "\x01"
-"""Prefix of whole numbers in a collector's tables, where all keys are text."""
+"""Prefix of integer keys in a collector's tables, where all keys are text."""
 
 Texts: TypeAlias = pa.Array | pa.ChunkedArray
 Ints = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ class Assignment:
         return coin_of(self._secret, person)
 
     def coins(self, people: Texts) -> pa.ChunkedArray:
-        """Return the coins of people: whole numbers, or texts as a table has them."""
+        """Return the coins of people, whose keys are integers or text as in a report table."""
         start = f"{self._secret}\0person\0"
         if pa.types.is_integer(people.type):
             return _hash(join_texts(f"{start}n", people), "substr(sha256(text), 1, 32)")
@@ -73,14 +73,14 @@ def assignment_of(contract: Contract, collection: str, key: str | None) -> Assig
     """Return what a key assigns in a collection; None where devices draw views and seeds freely."""
     if not contract.assigned:
         if key is not None:
-            message = "In this collection devices draw views and seeds themselves, so it takes no key."
+            message = "Devices draw the views and seeds of this collection themselves, so it takes no key."
             raise UsageError(message, code="bad-option")
         return None
     if key is None:
         message = "Views and seeds of this collection are assigned by a key: pass key=, the same to encode and to load."
         raise UsageError(message, code="key-needed")
     if not is_key(key):
-        message = "The key is not 64 hexadecimal digits in lower case, such as secrets.token_hex(32) makes."
+        message = "The key is not 64 hexadecimal digits in lower case, as secrets.token_hex(32) returns."
         raise UsageError(message, code="bad-key")
     return Assignment(key, collection)
 

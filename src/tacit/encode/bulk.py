@@ -33,14 +33,14 @@ CHUNK = 1 << 18
 """Rows per chunk: large enough to amortise Python, small enough that chunks in flight take a few MiB."""
 
 DRAWS = 1 << 22
-"""Draws per chunk at most: 32 MiB for each chunk in flight."""
+"""Maximum draws per chunk: 32 MiB for each chunk in flight."""
 
 ROWS_PER_VIEW = 32
 """Minimum rows per chunk and view, so that collections of many views spend their time in numpy."""
 
 Codes = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
-"""Called with rows done and rows in all."""
+"""Called with the number of rows done and the total."""
 
 
 class _Encoder:
@@ -104,7 +104,7 @@ class _Encoder:
         return rows
 
     def _assigned_draws(self, coins: pa.ChunkedArray, start: int, rows: int, channel: int) -> tuple[Draws, Draws]:
-        """Return the draws of views and seeds that coins assign to rows: a person's slots stand side by side."""
+        """Return the draws of views and seeds that coins assign to rows; a person's slots are adjacent."""
         person, slot = np.divmod(np.arange(start, start + rows), self.compiled.service.sends)
         return Assignment.draws(coins.take(pa.array(person)), self.compiled.service.name, slot, channel)
 
@@ -181,8 +181,8 @@ def encode_rows(
 ) -> list[Codes]:
     """Return the codes of all rows, one array for each channel.
 
-    Where ``extra`` is 0 or more, the row stands for that extra cell, and what it holds is ignored; double rounding has
-    marks of its own (`tacit.encode.slots`). ``coins``, one for each person, assign views and seeds.
+    Where ``extra`` is 0 or more, the row stands for that extra cell and its content is ignored; double rounding uses
+    other marks (`tacit.encode.slots`). ``coins``, one for each person, assign views and seeds.
     """
     encoder, rows = _Encoder(compiled, table, extra, coins), table.num_rows
     out = [np.empty(rows, dtype=np.int64) for _ in compiled.channels]

@@ -1,4 +1,4 @@
-"""Tables of all services in, reports of everybody out: everything is validated before anything is drawn."""
+"""Encode the tables of all services into everybody's reports; everything is validated before anything is drawn."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _sources(contract: Contract, tables: Mapping[str, Any]) -> dict[str, pa.Tabl
 
 
 def _label(rng: Rng) -> str:
-    """Name the source of randomness in metadata: whatever is not the operating system's own is insecure."""
+    """Name the source of randomness in metadata: any source but the operating system is insecure."""
     return "system" if type(rng) is SystemRng else "insecure"
 
 

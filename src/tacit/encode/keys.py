@@ -78,7 +78,7 @@ def _count_repeats(keys: Ints) -> int:
 def _settle(keys: Ints, rows: Ints, repeats: int) -> tuple[int, Ints]:
     """Let rows claim slots by the hash of their keys; return the rows whose slot has another key.
 
-    Equal keys claim the same slot, so a repeat meets its like as soon as one of them owns the slot.
+    Equal keys claim the same slot, so a repeat is detected as soon as one of them owns the slot.
     """
     bits = max(4, (2 * len(rows) - 1).bit_length())
     factor = np.uint64(int.from_bytes(os.urandom(8), "little") | 1)  # random, so that no set of keys is slow

@@ -1,4 +1,4 @@
-"""Make raw tables fit the services they are for, and say what was done to them."""
+"""Convert raw tables to the columns of their services, and report each change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["prepare_tables"]
 
 
 def prepare_tables(schema: Schema, sources: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return what `encode` takes, and a note about each change.
+    """Return the arguments of `encode`, and a note about each change.
 
     Columns that are not declared are left out, as are rows without a key; NaN becomes NULL; numbers whose declared
     values are texts become texts; rows are numbered if the declared key is a row number. If no service has one row
@@ -68,7 +68,7 @@ def _fit_table(service: Service, table: pa.Table, notes: list[str]) -> pa.Table:
 
 
 def _one_row_per_choice(service: Service, table: pa.Table, notes: list[str]) -> pa.Table:
-    """Return a row for each choice, of a table that has them as a list in a column named like the service."""
+    """Return a row for each choice, if the table lists choices in a column named like the service."""
     only = service.sensitive[0].name if len(service.attributes) == 1 else ""
     if not only or only in table.column_names or {service.name, service.key} - set(table.column_names):
         return table

@@ -1,4 +1,4 @@
-"""Public columns: checked against their declaration before anything is drawn, and stored by it."""
+"""Public columns: validated against their declaration before anything is drawn, and stored with the declared type."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ TYPES = {"int": INT, "float": FLOAT, "str": STR, "bool": (pa.types.is_boolean,)}
 """Arrow types that hold the values of a declared type."""
 
 STORED = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
-"""The Arrow type that a declared type is stored as."""
+"""The Arrow type in which each declared type is stored."""
 
 Scalar = str | int | float | bool | None
-"""What a public column takes."""
+"""The values that a public column may hold."""
 
 WHOLE = 2**53
-"""Below it every whole number is a float, and written without a point."""
+"""Every integer below this limit is exact as a float; such floats are written without a point."""
 
 
 def refuse_undeclared(service: str, attribute: Public, column: pa.ChunkedArray) -> None:

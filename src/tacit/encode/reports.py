@@ -1,7 +1,7 @@
 """Reports as a table: the key, slot, channel and code of each, then the public columns.
 
-Only this file knows the columns, their order and types, and what they may hold. The bulk encoder and the collector
-build a `ReportTable`; a database checks it before it stores anything.
+Only this file defines the columns, their order and types, and the values they may hold. The bulk encoder and the
+collector build a `ReportTable`; a database checks it before it stores anything.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ NUMBERS = {"slot": pa.int16(), "channel": pa.int32(), "code": pa.int64()}
 """The columns beside the key and the public ones, with their types."""
 
 COLLECTION, SERVICE = "tacit.collection", "tacit.service"
-"""Metadata of encoded reports: where they belong."""
+"""Metadata of encoded reports: their collection and service."""
 
 Content = tuple[list[int], list[Any]]
-"""What a report of a client says: a code for each channel, and a value for each public column."""
+"""The content of a client's report: a code for each channel, and a value for each public column."""
 
 Column: TypeAlias = Any
-"""A column as Arrow, numpy or a list holds it."""
+"""A column: Arrow, numpy or a list."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _as_type(values: Column, kind: pa.DataType) -> Column:
 
 
 class ReportRules:
-    """What the reports of one service may say."""
+    """The valid slots, codes and public values of one service's reports."""
 
     def __init__(self, compiled: ServiceContract) -> None:
         self.name, self.sends = compiled.service.name, compiled.service.sends
@@ -92,14 +92,14 @@ class ReportRules:
         return [channel.alphabet for channel in self._compiled.channels]
 
     def knows_slot(self, slot: Any) -> TypeGuard[int]:
-        """Tell whether a value is the number of a slot."""
+        """Return whether a value is the number of a slot."""
         return type(slot) is int and 0 <= slot < self.sends
 
     def knows_codes(self, codes: Any) -> TypeGuard[list[int]]:
         """Tell whether there is a code of its alphabet for each channel."""
         if not isinstance(codes, list) or len(codes) != len(self.alphabets):
             return False
-        for code, most in zip(codes, self.alphabets, strict=True):  # a loop: `all` takes three times as long for one
+        for code, most in zip(codes, self.alphabets, strict=True):  # `all` takes three times as long
             if type(code) is not int or not 0 <= code < most:
                 return False
         return True
@@ -114,7 +114,7 @@ class ReportRules:
     def fits_public(self, public: Any) -> bool:
         """Tell whether there is a value for each public column that its declaration allows, and nothing else.
 
-        What others have sent plays no part in it.
+        The result does not depend on other reports.
         """
         if public is None:
             return not self.public
@@ -131,15 +131,15 @@ class ReportRules:
 
 
 def contents_of(texts: Sequence[bytes]) -> list[Content]:
-    """Return what reports say."""
+    """Return the contents of reports."""
     contents: list[Content] = json.loads(b"[" + b",".join(texts) + b"]")
     return contents
 
 
 def _codes_of(texts: Sequence[bytes]) -> npt.NDArray[np.int64] | None:
-    """Return the codes of reports without public values, all in a row; None if they are written another way.
+    """Return the codes of reports without public values as one flat list; None if they are written another way.
 
-    A list for each report would take ten times as long: most of it goes into looking for cycles among the lists.
+    A list for each report would take ten times as long, mostly for garbage collection of the lists.
     """
     flat = b",".join(texts).replace(b"],[]]", b"").replace(b"[[", b"")
     if flat.translate(None, b"0123456789,"):
@@ -150,7 +150,7 @@ def _codes_of(texts: Sequence[bytes]) -> npt.NDArray[np.int64] | None:
 def _with_labels(
     table: pa.Table, collection: str, service: Service, metadata: Mapping[str, str] | None = None
 ) -> pa.Table:
-    """Return the table with metadata that say where it belongs."""
+    """Return the table with its collection and service as metadata."""
     return table.replace_schema_metadata({COLLECTION: collection, SERVICE: service.name, **(metadata or {})})
 
 
@@ -165,7 +165,7 @@ class ReportTable:
     arrow: pa.Table
 
     rows_before: int | None = None
-    """Rows that are stored if none of these people is; known to collectors only, which admit people one by one."""
+    """Rows of the table before this batch, provided none of these people is in it; only collectors know it."""
 
     def __repr__(self) -> str:
         """Say how many reports there are, and nothing of them."""
@@ -181,7 +181,7 @@ class ReportTable:
         public: pa.Table,
         **metadata: str,
     ) -> ReportTable:
-        """Return what was encoded: an array of codes for each channel, a person's slots side by side in it."""
+        """Return encoded reports from an array of codes for each channel, in which a person's slots are adjacent."""
         service = compiled.service
         slots = np.tile(np.arange(service.sends, dtype=np.int16), len(people))
         keys = people if service.sends == 1 else people.take(pa.array(np.repeat(np.arange(len(people)), service.sends)))
@@ -228,19 +228,19 @@ class ReportTable:
     def from_arrow(
         cls, collection: str, compiled: ServiceContract, table: pa.Table, assignment: Assignment | None = None
     ) -> ReportTable:
-        """Return reports from outside; ReportError if they are none of this service, incomplete, or not as assigned."""
+        """Validate reports from outside; ReportError if they belong to another service, are incomplete or differ."""
         return cls(collection, compiled, table).check(assignment)
 
     @staticmethod
     def owner(table: Any) -> str:
-        """Return the id of the collection that the metadata of a table name; empty if they name none."""
+        """Return the collection id in a table's metadata; empty if there is none."""
         metadata = (table.schema.metadata or {}) if isinstance(table, pa.Table) else {}
         return bytes(metadata.get(COLLECTION.encode(), b"")).decode(errors="replace")
 
     def check(self, assignment: Assignment | None = None) -> ReportTable:
-        """Return the table; refuse reports that the contract does not know, or that tell of a person only in part.
+        """Return the table; refuse reports outside the contract, and people whose reports are incomplete.
 
-        With an assignment, also refuse those of another view or seed than it assigns.
+        With an assignment, also refuse reports of other views or seeds than it assigns.
         """
         table, service = self.arrow, self.compiled.service
         name, expected = service.name, column_names(service)
@@ -267,8 +267,8 @@ class ReportTable:
             raise ReportError(message, code="incomplete-reports")
         if assignment is not None and not self._follows(assignment):
             message = (
-                f"A report of {name!r} has another view or seed than the key assigns. Nothing was stored. "
-                "Encode with the key that is loaded with."
+                f"A report of {name!r} has another view or seed than the key assigns. Nothing was stored. Pass the "
+                f"same key to encode and to load."
             )
             raise ReportError(message, code="not-assigned")
         return self

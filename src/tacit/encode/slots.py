@@ -51,7 +51,7 @@ def choose_rows(
     rng: Rng,
     coins: pa.ChunkedArray | None = None,
 ) -> Slots:
-    """Return what each person reports; ``owner`` is the number of each row's person, ``coins`` assign the places."""
+    """Return the rows that each person reports; ``owner`` has each row's person, and ``coins`` assign the places."""
     service = compiled.service
     count = np.bincount(owner, minlength=people).astype(np.int64)
     if compiled.makes_rows_up:
@@ -96,7 +96,7 @@ def _drawn_places(places: Ints, draws: Draws) -> Ints:
 
 
 def _placeholder(service: Service, rows: int) -> pa.Table:
-    """Return rows of some valid value, whose content is ignored."""
+    """Return rows of an arbitrary valid value; their content is ignored."""
     columns = {}
     for attribute in service.sensitive:
         value = attribute.values[0] if isinstance(attribute, Categorical) else attribute.low

@@ -16,11 +16,11 @@ from tacit.encode.assigned import Ints, Texts, hash_words, join_texts
 __all__ = ["rounds_of_people"]
 
 SWAPS_AT_ONCE = 2**24
-"""People times rounds whose shuffles are in memory together: 32 MiB."""
+"""People times rounds that are shuffled at once: 32 MiB."""
 
 
 def rounds_of_people(panel: Panel, people: Texts) -> npt.NDArray[np.int64]:
-    """Return the rounds, from 1 on, in which people are asked: a row each, in no order."""
+    """Return the rounds, from 1 on, in which each person is asked: a row per person, unordered."""
     step = max(1, SWAPS_AT_ONCE // panel.rounds)
     parts = [_shuffle(panel, people.slice(start, step)) for start in range(0, len(people), step)]
     return np.concatenate([np.zeros((0, panel.reports), dtype=np.int64), *parts])

@@ -24,14 +24,14 @@ from tacit.errors import RecordError
 __all__ = ["OFF_STEP", "CategoryReader", "OrdinalReader", "Reader", "reader_of"]
 
 OFF_STEP = 1e-6
-"""How far from a step, in steps, a number may be and still count as on it: decimals have no exact doubles."""
+"""Tolerance, in steps, within which a number counts as on a step: decimals have no exact doubles."""
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
 LABELS = {"month": "%Y-%m", "hour": "%Y-%m-%dT%H"}
-"""How times are written as values of a unit."""
+"""Formats of the values of each unit of time."""
 
 
 def type_name(kind: pa.DataType) -> str:

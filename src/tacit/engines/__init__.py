@@ -1,4 +1,4 @@
-"""Where reports live and statements run: DuckDB by default, PostgreSQL or Spark where they are used already."""
+"""Where reports are stored and statements run: DuckDB by default, or PostgreSQL, Spark or a lake."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["ENGINES", "EngineKind", "is_there", "open_engine"]
 
 @dataclass(frozen=True)
 class EngineKind:
-    """One kind of engine: whether a path and an ``engine=`` mean it, and what opens it."""
+    """One kind of engine: whether a path and an ``engine=`` select it, and the function that opens it."""
 
     is_meant: Callable[[Any, Any], bool]
     opener: str
-    """A function of path, engine and ``read_only``, as ``module:name``; the module is imported only then."""
+    """A function of path, engine and ``read_only``, as ``module:name``; the module is imported on first use."""
 
     def open(self, path: Any, engine: Any, *, read_only: bool) -> Engine:
         """Open it."""
@@ -35,7 +35,7 @@ def _is_address(value: Any) -> bool:
 
 
 def _is_session(value: Any) -> bool:
-    """Tell a SparkSession, classic or Connect, without importing pyspark."""
+    """Return whether a value is a SparkSession, classic or Connect, without importing pyspark."""
     return type(value).__module__.startswith("pyspark.") and hasattr(value, "createDataFrame")
 
 
@@ -53,13 +53,13 @@ ENGINES: dict[str, EngineKind] = {
         "tacit.engines.duckdb:open_duckdb",
     ),
 }
-"""All engines; the first that is meant is opened."""
+"""All engines; the first that matches is opened."""
 
 
 def open_engine(path: Any, engine: Any, *, read_only: bool = False) -> Engine:
-    """Return the engine that a path or an engine names.
+    """Open the engine that a path or an engine selects.
 
-    ``read_only`` opens a file so that other processes can read it, too; the other engines look after that themselves.
+    ``read_only`` opens a file so that other processes can read it too; the other engines allow this anyway.
     """
     for kind in ENGINES.values():
         if kind.is_meant(path, engine):
@@ -69,5 +69,5 @@ def open_engine(path: Any, engine: Any, *, read_only: bool = False) -> Engine:
 
 
 def is_there(path: str | Path) -> bool:
-    """Tell whether a database exists, so that a question does not create one; servers and buckets say so themselves."""
+    """Return whether a database exists, to avoid creating one; servers and buckets check it themselves."""
     return _is_address(path) or Path(path).is_file() or is_lake(path, "")

@@ -1,8 +1,8 @@
-"""What an engine does: keep contracts, public tables and reports, and run one statement of plain SQL.
+"""The interface of an engine: store contracts, public tables and reports, and run one statement of plain SQL.
 
-Reports live in tables without a key. That a person reports once is decided at the door, when a batch is appended: all
-its tables together or none. Statements come in DuckDB's dialect, with ``?`` for parameters and uploaded
-tables under the names they are given; user text is never in them.
+Report tables have no primary key. Appending a batch enforces that a person reports once: all tables of the batch are
+stored or none. Statements come in DuckDB's dialect, with ``?`` for parameters and uploaded tables under the given
+names; they never contain user text.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Reports for one table; people who are in a table of ``elsewhere``, with its key, are refused."""
+    """Reports for one table; people who are in a table of ``elsewhere`` (given with its key) are refused."""
 
     table: str
     service: Service
     reports: pa.Table
     elsewhere: Sequence[tuple[str, str]] = ()
     rows_before: int | None = None
-    """Rows that the table must have if none of these people is in it; None if the sender does not know."""
+    """Rows of the table if none of these people is in it; None if the sender does not know."""
 
     @property
     def rows(self) -> int:
@@ -56,21 +56,21 @@ class Batch:
 
 
 Upload = Mapping[str, pa.Table]
-"""Tables that one statement reads beside the reports."""
+"""Tables that one statement reads besides the reports."""
 
 
 class Stamp(NamedTuple):
-    """Which store a collector's database belongs to, and how many times it was changed for it."""
+    """The store that a collector's database belongs to, and its number of changes."""
 
     identity: str
     generation: int
 
 
 class Engine(Protocol):
-    """Where reports live."""
+    """Stores reports and runs statements over them."""
 
     whole_alphabet: int
-    """Codes of a channel up to which all of them are uploaded; of more, those that occur are asked for first."""
+    """Maximum codes of a channel that are all uploaded; for more, only codes that occur."""
 
     def contracts(self) -> list[str]:
         """Return the texts of all contracts, in the order of their creation."""
@@ -79,25 +79,25 @@ class Engine(Protocol):
         """Store a contract."""
 
     def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
-        """Keep a public table; one of the same name is replaced."""
+        """Store a public table; one of the same name is replaced."""
 
     def dimensions(self) -> list[tuple[str, str, pa.Table]]:
         """Return all public tables with their names and keys."""
 
     def has_table(self, table: str) -> bool:
-        """Tell whether a report table exists."""
+        """Return whether a report table exists."""
 
     def text_columns(self, table: str) -> frozenset[str]:
         """Return the columns of a report table that hold text."""
 
     def append(self, batches: Sequence[Batch]) -> list[int]:
-        """Add the reports of people who have not reported, all batches or none; return how many each refused."""
+        """Add the reports of people who have not reported, all batches or none; return the refused rows of each."""
 
     def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
-        """Delete a person from tables, given with their keys, and from their rollups; return how many rows."""
+        """Delete a person from tables, given with their keys, and from rollups; return the number of rows."""
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
-        """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
+        """Maintain counts of codes by public columns for a report table, exact after every batch."""
 
     def rollups(self) -> dict[str, tuple[str, ...]]:
         """Return the report tables that have a rollup, with its public columns; see `rollup_of` for its name."""
@@ -106,7 +106,7 @@ class Engine(Protocol):
         """Return the distinct codes of a channel, in order."""
 
     def changes(self) -> Hashable | None:
-        """Return what every change of stored reports changes; None where others may change them unnoticed."""
+        """Return a version that every change of stored reports changes; None where changes may go unnoticed."""
 
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
         """Run one statement over the reports and the uploaded tables."""
@@ -118,25 +118,27 @@ class Engine(Protocol):
         """Stamp the database; it is on disk when this returns."""
 
     def probe(self) -> bool:
-        """Write something and tell whether it can be read back."""
+        """Write a value, and return whether it can be read back."""
 
     def read_all(self) -> None:
-        """Read everything that is stored; raise if something cannot be read, or is not what was written."""
+        """Read everything that is stored; raise if anything is unreadable or altered."""
 
     def clear(self, table: str) -> None:
         """Drop a report table and its rollup."""
 
     def copy_to(self, path: Any) -> None:
-        """Write a copy of everything that is stored to a new file."""
+        """Copy everything that is stored to a new file."""
 
     def close(self) -> None:
-        """Let go of what the engine holds."""
+        """Release the engine's resources."""
 
 
 def check_known(known: Stamp | None, stamp: Stamp | None) -> None:
-    """Refuse a change if the stamp is not the known one: another collector has changed the database since."""
+    """Refuse a change if the stamp is not the known one, because another collector has changed the database."""
     if known is not None and stamp != known:
-        problem = "Another collector has changed this database since. It is compared anew before the next change."
+        problem = (
+            "Another collector has changed this database in the meantime. It is compared again before the next change."
+        )
         raise EngineError(problem, code="store-in-use")
 
 
@@ -146,12 +148,12 @@ def rollup_of(table: str) -> str:
 
 
 def is_long(rows: int, least: int) -> bool:
-    """Tell whether batches have made a rollup so long that it should be rolled up again."""
+    """Return whether batches have made a rollup so long that it should be compacted."""
     return rows > 4 * max(least, 1_000)
 
 
 def unfit(cause: Exception) -> TacitError:
-    """Return the refusal of reports that do not fit the stored ones; the engine's own words may quote a key."""
+    """Return the error for reports that do not match the stored ones; the engine's own message may quote a key."""
     if failed := outage("Reports cannot be stored", cause):
         return failed
     problem = f"The reports do not match the stored ones ({type(cause).__name__}). Use the same column types."
@@ -159,13 +161,13 @@ def unfit(cause: Exception) -> TacitError:
 
 
 def broken(cause: Exception) -> EngineError:
-    """Return the failure of an engine whose files cannot be read or written."""
+    """Return the error of an engine whose files cannot be read or written."""
     message = f"The database cannot be read or written ({type(cause).__name__}). Check its disk, then open it again."
     return EngineError(message, code="engine-failed")
 
 
 def unrunnable(cause: Exception) -> EngineError:
-    """Return the refusal of a statement; the engine's own words may quote stored values."""
+    """Return the error for a statement that failed; the engine's own message may quote stored values."""
     if failed := outage("The question cannot be answered now", cause):
         return failed
     message = (

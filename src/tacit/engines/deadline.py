@@ -1,4 +1,4 @@
-"""The deadline of a question: when it passes, the engine is interrupted instead of finishing work that nobody reads."""
+"""The deadline of a question: when it passes, the engine is interrupted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Deadline", "asked_at", "interruptible"]
 
 
 class Deadline:
-    """A moment at which everything that engines are asked inside of it ends."""
+    """A time limit for all statements that run within it."""
 
     def __init__(self, seconds: float) -> None:
         self.began = time.monotonic()
@@ -23,7 +23,7 @@ class Deadline:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        """Make it that of this thread."""
+        """Set it as the deadline of this thread."""
         token = _CURRENT.set(self)
         try:
             yield
@@ -32,12 +32,12 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds until it."""
+        """Seconds left."""
         return self._end - time.monotonic()
 
     @contextmanager
     def watch(self, interrupt: Callable[[], object]) -> Iterator[None]:
-        """Call ``interrupt`` from another thread when the time is over, and say that it was."""
+        """Call ``interrupt`` from another thread when the deadline passes, and record that it did."""
         if self.left <= 0:
             raise _late()
         timer = threading.Timer(self.left, interrupt)
@@ -53,10 +53,10 @@ class Deadline:
         finally:
             self._interrupt = lambda: None
             timer.cancel()
-            timer.join()  # it must not interrupt what comes next
+            timer.join()  # it must not interrupt the next statement
 
     def end(self) -> None:
-        """Bring it forward to now."""
+        """End it now."""
         self._end = time.monotonic()
         self._interrupt()
 
@@ -65,7 +65,7 @@ _CURRENT: ContextVar[Deadline | None] = ContextVar("current", default=None)
 
 
 def asked_at() -> float:
-    """Return when the question of this thread came in, by the monotonic clock; now if it has no deadline."""
+    """Return when this thread's question arrived, by the monotonic clock; now if it has no deadline."""
     current = _CURRENT.get()
     return time.monotonic() if current is None else current.began
 

@@ -1,4 +1,4 @@
-"""Statements in the dialects of other engines: written once for DuckDB, translated by sqlglot."""
+"""Translate statements from DuckDB's dialect to those of other engines, with sqlglot."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tacit.sql.parameters import number_parameters
 __all__ = ["Translated", "in_postgres", "in_spark", "question_in_postgres", "short_name"]
 
 LONGEST_NAME = 63
-"""Bytes of a name in PostgreSQL; it cuts longer ones off without a word."""
+"""Maximum bytes of a name in PostgreSQL, which silently truncates longer ones."""
 
 
 def short_name(name: str) -> str:
-    """Return a name that PostgreSQL keeps: a long one ends in a hash of it.
+    """Return a name that PostgreSQL does not truncate: a long one ends with its hash.
 
     Examples
     --------
@@ -52,10 +52,10 @@ def in_postgres(statement: str) -> str:
 def question_in_postgres(
     statement: str, uploads: tuple[tuple[str, tuple[str, ...]], ...] = (), given: int = 0
 ) -> Translated:
-    """Return a SELECT over uploaded tables, named with their columns.
+    """Translate a SELECT over uploaded tables, given with their columns.
 
-    These are arrays: a parameter for each column, after those that are given. Groups can be as many as codes, so
-    they come back as arrays, too.
+    Uploaded tables are arrays: a parameter for each column, after the ``given`` ones. There can be as many groups as
+    codes, so results are arrays too.
     """
     tree = _tree_in_postgres(statement)
     _read_arrays(tree, uploads, given)

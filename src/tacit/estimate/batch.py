@@ -1,4 +1,4 @@
-"""Many functionals of one service at once: their totals from tables of the views, their contributions at some codes.
+"""Read many functionals of one service at once: totals from tables of the views, contributions at codes.
 
 Terms over the same attributes differ in few vectors (`tacit.estimate.terms`), which are split once, by the grid that
 reads them (`tacit.estimate.term_batch`).
@@ -31,10 +31,10 @@ __all__ = ["VALUES_AT_ONCE", "FunctionalBatch", "batch_of", "variance_shares"]
 Codes = npt.NDArray[np.int64]
 
 VALUES_AT_ONCE = 2**20
-"""Codes times functionals whose contributions are in memory together."""
+"""Codes times functionals whose contributions are in memory at once."""
 
 MOST_COMBINATIONS = 2**20
-"""Combinations of vectors that one batch of terms reads: beyond it terms are read in two halves."""
+"""Maximum combinations of vectors in one batch of terms; larger batches are split in two."""
 
 
 class FunctionalBatch:
@@ -52,14 +52,14 @@ class FunctionalBatch:
         self._of_views: WeakKeyDictionary[Tallies, dict[int, Vector]] = WeakKeyDictionary()
 
     def _beside(self, view: int) -> Vector:
-        """Return what every code of a view adds by terms that do not read it."""
+        """Return the contribution of terms that do not read a view, equal for all its codes."""
         reading = frozenset(number for number, batch in enumerate(self.terms) if batch.grid.reads(view))
         if reading not in self._besides:
             self._besides[reading] = self.beside(reading)
         return self._besides[reading]
 
     def beside(self, reading: frozenset[int]) -> Vector:
-        """Return what every report of a view adds that only some batches of terms read, by number."""
+        """Return the contribution of batches of terms that do not read a view, equal for all its reports."""
         beside = self._constants.copy()
         for number, batch in enumerate(self.terms):
             if number not in reading:
@@ -67,7 +67,7 @@ class FunctionalBatch:
         return beside
 
     def totals(self, tallies: Tallies, views: Iterable[int]) -> Vector:
-        """Return what all reports of some views add to each functional; of all views, its unbiased estimate."""
+        """Return the sum of contributions over all reports of the views; over all views it is the unbiased estimate."""
         chosen = list(views)
         reports = sum(tallies.reports(view) for view in chosen)
         added = self._constants * reports
@@ -76,14 +76,14 @@ class FunctionalBatch:
         return added
 
     def totals_of_view(self, tallies: Tallies, view: int) -> Vector:
-        """Return what all reports of one view add; totals and their errors both need it."""
+        """Return the sum of contributions over all reports of one view, which totals and their errors both need."""
         known = self._of_views.setdefault(tallies, {})
         if view not in known:
             known[view] = self.totals(tallies, [view])
         return known[view]
 
     def reads_codes(self) -> npt.NDArray[np.bool_]:
-        """Tell of each functional whether it reads any codes."""
+        """Return, for each functional, whether it reads any codes."""
         reads = np.zeros(self.count, dtype=np.bool_)
         for batch in self.terms:
             reads[batch.owner] = True
@@ -91,13 +91,13 @@ class FunctionalBatch:
 
     @cached_property
     def views(self) -> frozenset[int]:
-        """The views that are read: codes of any other all add the same."""
+        """The views that are read; all codes of any other view contribute the same."""
         return frozenset(source.view for batch in self.terms for source in batch.grid.read_sources())
 
     def variance_shares(self) -> dict[int, float]:
-        """Return for each view that is read its share in the variance of the functional that needs it most.
+        """Return, for each view that is read, its largest share in the variance of any functional.
 
-        It is predicted for reports whose noise is that of the view's oracle, without covariances of terms.
+        Shares are predicted from the noise of the view's oracle, without covariances of terms.
         """
         parts: dict[int, Vector] = {}
         for batch in self.terms:
@@ -108,7 +108,7 @@ class FunctionalBatch:
         return {view: float((own / np.where(whole, whole, 1.0)).max()) for view, own in parts.items()}
 
     def ranges(self, channel: Channel) -> tuple[Vector, Vector] | None:
-        """Return the least and the most that any code adds to each functional; None where codes are too many."""
+        """Return the smallest and largest contribution of any code to each functional; None for too many codes."""
         if any(channel.views[view].oracle.alphabet > WHOLE_ALPHABET for view in self.views):
             return None
         low, high = np.full(self.count, math.inf), np.full(self.count, -math.inf)
@@ -118,10 +118,10 @@ class FunctionalBatch:
         return low, high
 
     def _extremes(self, view: int, oracle: Oracle) -> Iterator[Vector]:
-        """Yield what a view's codes add, those with the extremes among them."""
+        """Yield contributions of a view's codes that include the extremes."""
         if view not in self.views:
             yield self.contributions(view, np.zeros(1, dtype=np.int64))
-        elif isinstance(oracle, Subset):  # any w cells, or all of them
+        elif isinstance(oracle, Subset):  # any w cells, or all cells
             alone = self.contributions(view, np.arange(-1, oracle.domain), cells=True)
             each = np.sort(alone[1:] - alone[0], axis=0)
             yield alone[0] + np.stack([each[: oracle.w].sum(axis=0), each[-oracle.w :].sum(axis=0), each.sum(axis=0)])
@@ -131,9 +131,9 @@ class FunctionalBatch:
                 yield self.contributions(view, np.arange(start, min(start + step, oracle.alphabet)))
 
     def contributions(self, view: int, codes: Codes, *, cells: bool = False) -> Vector:
-        """Return a column for each functional with what each of a view's codes adds; codes are counted within it.
+        """Return a column for each functional with the contributions of a view's codes, numbered within the view.
 
-        Of ``cells``, what a code would add that supports this cell alone; -1 is a code that supports none.
+        With ``cells``, return the contribution of a code that supports this cell alone; -1 supports none.
         """
         oracle = self.terms[0].service.channels[0].views[view].oracle if self.terms else None
         read = partial(_products_at, codes) if cells or oracle is None else oracle.reader(codes)
@@ -142,7 +142,7 @@ class FunctionalBatch:
     def contributions_of(
         self, view: int, codes: int, read: Reader, dtype: type[np.floating[Any]] = np.float64
     ) -> npt.NDArray[Any]:
-        """Return what each of so many codes of a view adds, which a reader reads; in the reader's type."""
+        """Return the contributions of a view's codes, computed by ``read`` in its floating-point type."""
         values = np.tile(self._beside(view).astype(dtype), (codes, 1))
         for batch in self.terms:
             if batch.grid.reads(view):
@@ -151,7 +151,7 @@ class FunctionalBatch:
 
 
 def batch_of(decoder: Decoder, functionals: Sequence[Functional]) -> FunctionalBatch | None:
-    """Return functionals to be read together; None if blue cannot read them from one report of each person."""
+    """Batch functionals to read them together; None if blue cannot read them from one report per person."""
     service = decoder.service
     if decoder.name != "blue" or len(service.channels) > 1 or service.channels[0].parities:
         return None
@@ -159,7 +159,7 @@ def batch_of(decoder: Decoder, functionals: Sequence[Functional]) -> FunctionalB
 
 
 def _batch_of(decoder: Decoder, functionals: Sequence[Functional]) -> FunctionalBatch | None:
-    """Return functionals of attributes and derived attributes to be read together; None if no views show them."""
+    """Batch functionals of attributes and derived attributes; None if no views show them."""
     constants = np.zeros(len(functionals))
     by_attributes: dict[tuple[int, ...], tuple[list[Term], list[int]]] = {}
     for place, functional in enumerate(functionals):
@@ -183,9 +183,9 @@ def _batch_of(decoder: Decoder, functionals: Sequence[Functional]) -> Functional
 
 
 def variance_shares(decoder: Decoder, attributes: Iterable[tuple[int, ...]]) -> dict[int, float]:
-    """Return the shares of views in the variance of typical functionals of some sets of attributes.
+    """Return the shares of views in the variance of typical functionals of the given sets of attributes.
 
-    These are products of one value, or of half of the values, of each attribute.
+    Typical functionals are products of one value, or of half of the values, of each attribute.
     """
     sizes = tuple(levels.size for levels in decoder.service.levels)
     typical = []
@@ -202,7 +202,7 @@ def variance_shares(decoder: Decoder, attributes: Iterable[tuple[int, ...]]) -> 
 
 
 def _batches(grid: Grid, terms: Terms) -> list[TermBatch]:
-    """Return batches of terms that have not too many combinations of vectors."""
+    """Split terms into batches within the limit on combinations of vectors."""
     count = len(terms.coefficients)
     if math.prod(len(vectors) for vectors in terms.vectors) > max(MOST_COMBINATIONS, 2 * count):
         middle = count // 2

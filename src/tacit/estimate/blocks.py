@@ -1,13 +1,13 @@
-"""What codes of many views add to many functionals, by few matrix products.
+"""Contributions of codes of many views to many functionals, by few matrix products.
 
-Views that show the same level of the one attribute that functionals differ in are read together, as a **block**: what
-their codes add to functional i is
+Views that show the same level of the one attribute in which functionals differ are read together, as a **block**: the
+contribution of their codes to functional i is
 
     constant_i + slope_i * (rows @ vectors)_direction(i)
 
-where ``rows`` depend on the codes alone (how much of each cell a code shows, weighted by what the decoder does with the
-view), so they are kept with the codes, and ``vectors`` on the questions alone. Functionals that differ by a factor
-share a direction: of 50 states times 10 ages, views that show ages alone see ten.
+where ``rows`` depend on the codes alone (the code's support of each cell, with the decoder's weight of the view), so
+they are cached with the codes, and ``vectors`` on the questions alone. Functionals that differ by a factor share a
+direction: for 50 states times 10 ages, views that show only ages need ten directions.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = ["Block", "Reading", "Way", "blocks_of", "known_row", "rows_of_codes",
 Codes = npt.NDArray[np.int64]
 
 DIGITS = 10
-"""Digits that the coefficients of functionals share which differ by a factor."""
+"""Digits in which coefficients must agree for functionals to differ by a factor only."""
 
 
 class Way(NamedTuple):
-    """How a grid reads views: which of its attributes functionals differ in, and the one of them that views show."""
+    """How a grid reads views: the attributes in which functionals differ, and the one of these that views show."""
 
     grid: Grid
     busy: tuple[bool, ...]
@@ -56,7 +56,7 @@ class Reading:
 
     @cached_property
     def vectors(self) -> Vector:
-        """Directions x cells of the shown attribute, extra cells behind them: what rows are multiplied by."""
+        """Directions x cells of the shown attribute, followed by extra cells; rows are multiplied by them."""
         extras = self.way.grid.extras
         real = self.coefficients[: len(self.coefficients) - extras].T
         vectors = real if self.way.shown is None else real @ self._split
@@ -69,7 +69,7 @@ class Reading:
         return self.terms.splits[self.way.shown or 0][self.depth]
 
     def contract(self, row: Vector) -> Vector:
-        """Return the product of a row with each vector of the attribute and with 1, and what it says of extra cells."""
+        """Return the product of a row with each vector of the attribute and with 1, and its extra cells."""
         if self.way.shown is None:
             return row
         cells = self._split.shape[1]
@@ -78,7 +78,7 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Views that are read alike."""
+    """Views that are read in the same way."""
 
     views: tuple[int, ...]
     readings: tuple[Reading, ...]
@@ -87,7 +87,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What blocks share that differ in levels alone: what functionals take of each batch of terms."""
+    """The part shared by blocks that differ only in levels: the coefficients of functionals in each batch of terms."""
 
     coefficients: tuple[Vector, ...]
     """For each batch, of the shown attribute's vectors, of 1 and of extra cells, for each functional."""
@@ -102,7 +102,7 @@ Layout = tuple[tuple[tuple[int, ...], tuple[tuple[int, int | None, int], ...]], 
 
 
 def blocks_of(batch: FunctionalBatch, views: int) -> tuple[list[Block], tuple[int, ...]]:
-    """Return functionals as blocks of views, and those of which several busy attributes are read together."""
+    """Return functionals as blocks of views, and the views of which several busy attributes are read together."""
     if batch not in _BLOCKS:
         _BLOCKS[batch] = _make_blocks(batch, views)
     return _BLOCKS[batch]
@@ -152,13 +152,13 @@ def _known_sum(way: Way, views: tuple[int, ...], tallies: Tallies) -> Vector:
 
 
 def known_row(way: Way, view: int, tallies: Tallies) -> Vector:
-    """Return the sum of the rows of all reports of a view, which its table tells."""
+    """Return the sum of the rows of all reports of a view, from its table."""
     return tallies.keep((way, view), lambda: _known_row(way, view, tallies))
 
 
 @lru_cache(maxsize=64)
 def _layout(grids: tuple[tuple[Grid, tuple[bool, ...]], ...], views: int) -> tuple[Layout, tuple[int, ...]]:
-    """Return which views are read alike, and which show several busy attributes of a grid."""
+    """Group views that are read in the same way, and return the views that show several busy attributes of a grid."""
     alike: dict[tuple[tuple[int, int | None, int], ...], list[int]] = {}
     joint = []
     for view in range(views):
@@ -201,7 +201,7 @@ def _share(batch: FunctionalBatch, key: tuple[tuple[int, int | None], ...]) -> t
 
 
 def rows_of_codes(way: Way, view: int, codes: Codes) -> Vector:
-    """Return for each code of a view how a grid reads it: cells of the shown attribute, extra cells behind them."""
+    """Return a grid's row for each code of a view: cells of the shown attribute, followed by extra cells."""
     grid, channel = way.grid, way.grid.service.channels[0]
     oracle = channel.views[view].oracle
     keep, lie = oracle.support_rates
@@ -228,7 +228,7 @@ def _known_row(way: Way, view: int, tallies: Tallies) -> Vector:
         return row
     if share := grid.share(view):
         left = table
-        for place in reversed(range(table.ndim)):  # the last axis goes first, so that others keep their places
+        for place in reversed(range(table.ndim)):  # from the last axis on, so that other axes keep their places
             if place != axis:
                 left = np.tensordot(left, beside[place], axes=(place, 0))
         row[:cells] = np.atleast_1d(left)[:cells] * (factor * share / probability)
@@ -239,7 +239,7 @@ def _known_row(way: Way, view: int, tallies: Tallies) -> Vector:
 
 
 def _cells(way: Way, view: int, axis: int | None) -> int:
-    """Return how many cells of records the shown attribute has."""
+    """Return the number of the shown attribute's cells, without extra cells."""
     if axis is None:
         return 1
     own = way.grid.service.channels[0].views[view]
@@ -247,7 +247,7 @@ def _cells(way: Way, view: int, axis: int | None) -> int:
 
 
 def _extra_cells(oracle: Oracle, extras: int) -> Codes:
-    """Return the extra cells of a view: behind the cells of its first attribute, at cell 0 of the others."""
+    """Return the extra cells of a view: after the cells of its first attribute, at cell 0 of the others."""
     behind = oracle.domain // oracle.sizes[0]
     return np.arange(oracle.sizes[0] - extras, oracle.sizes[0]) * behind
 
@@ -264,7 +264,7 @@ def _beside(way: Way, view: int) -> tuple[int | None, list[Vector], float]:
         if k is not None and k == way.shown:
             axis = place
         real = np.ones(size - behind)
-        if k is not None and not way.busy[k]:  # a busy one is shown, or at its root, which coefficients count
+        if k is not None and not way.busy[k]:  # the coefficients include a busy attribute at its root
             real = _ones(grid, k, source.trace[k])
         vectors.append(np.concatenate([real, np.zeros(behind)]) if behind else real)
     for k, i in enumerate(grid.attributes):

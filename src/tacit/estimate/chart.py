@@ -1,4 +1,4 @@
-"""Estimates as a picture: a dot and an error bar for each row, as SVG that needs no library to draw or to show."""
+"""Charts of estimates: a dot and an error bar for each row, as SVG without any library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INK, MARK, FAINT = "#1f2933", "#0b6e99", "#cbd2d9"
 
 
 class Picture(str):
-    """SVG text that notebooks draw."""
+    """SVG text that notebooks display."""
 
     __slots__ = ()
 
@@ -26,11 +26,11 @@ class Picture(str):
         return str(self)
 
     def __repr__(self) -> str:
-        return f"Picture({len(self):,} characters of SVG; save it with path=, or str() it)"
+        return f"Picture({len(self):,} characters of SVG; save it with path=, or use str())"
 
 
 def write_picture(drawn: Picture, path: Any) -> Picture:
-    """Write a picture to a file, if there is a path, and return it."""
+    """Write a chart to a file, if there is a path, and return it."""
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123  path may be anything that open takes
             file.write(drawn)
@@ -38,7 +38,7 @@ def write_picture(drawn: Picture, path: Any) -> Picture:
 
 
 def picture(title: str, labels: Sequence[str], cells: Sequence[Estimate]) -> Picture:
-    """Return an SVG with one line for each estimate; the axis has round numbers and holds every finite interval."""
+    """Return an SVG with one line per estimate; the axis has round numbers and covers every finite interval."""
     shown = list(zip(labels, cells, strict=True))[:MOST_ROWS]
     ends = [end for _, cell in shown for end in (cell.low, cell.value, cell.high) if math.isfinite(end)]
     ticks = _ticks(min([0.0, *ends]), max([0.0, *ends]))

@@ -8,12 +8,12 @@ attribute, single values among them), the term's vectors are split level by leve
 
 which adds up to the term exactly, whatever the weights. Blue weighs a view by ``probability / (noise * cells of the
 other attributes)``, fitted by a product over the attributes; papers' decoders read views of S alone where they exist.
-If the traces fill no grid, but each attribute has reports of its own (SC), estimates are multiplied. Views with weights
-were designed, and are read set by set (`tacit.estimate.sets`); their noise includes which cell a person is in.
+If the traces do not fill a grid, but each attribute has its own reports (SC), estimates are multiplied. Weighted views
+come from a design, and are read set by set (`tacit.estimate.sets`); their noise includes which cell a person is in.
 
-A service whose people may have no row has extra cells (none, skip), and functionals over one more attribute, the last:
-its **presence**, with index 0 for a record and 1, 2 for the extra cells. Attributes have no value on extra cells, so a
-term that looks at both is zero there. Every view shows the extra cells, each by itself.
+A service whose people may have no row has extra cells (none, skip), and its functionals have one more attribute, the
+last: **presence**, with index 0 for a record and 1, 2 for the extra cells. Attributes have no value on extra cells, so
+a term with both is zero there. Every view shows each extra cell separately.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["COVERS", "Decoded", "Decoder", "DecoderName", "Grid", "Source"]
 DecoderName = Literal["blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)"]
 
 COVERS: dict[str, int] = {"rdc": 2, "rdc(1)": 1, "rdc(4)": 4, "rdc(8)": 8, "rdc(16)": 16}
-"""Signed covers of each attribute that are averaged; with d attributes asked for, the paper's k is this to the d."""
+"""Number of signed covers averaged per attribute; with d attributes the paper's k is this number to the power d."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Grid:
         whole: bool = False,
         exact: Sequence[int] | None = None,
     ) -> None:
-        """Take all views, or only those that show the ``whole`` set, or of ``exact`` ones those that show just it."""
+        """Use all views, or only those that show the ``whole`` set; with ``exact``, those that show nothing else."""
         self.service, self.attributes = service, attributes
         self.extras, self._own, self._among = service.extras, own, exact
         self.sources = [source for source in self._sources() if all(source.trace) or not (whole or exact is not None)]
@@ -91,7 +91,7 @@ class Grid:
                 view = channel.views[v]
                 trace = tuple(view.levels[i] for i in self.attributes)
                 if not any(trace) and view.oracle.domain > 1 and (self._own or not self.extras):
-                    continue  # it says nothing about these attributes, with noise
+                    continue  # it carries only noise about these attributes
                 others = [
                     self.service.levels[i][view.levels[i]].cells
                     for i in range(len(view.levels))
@@ -100,13 +100,13 @@ class Grid:
                 share = channel.probability(v)
                 noise = float(view.oracle.noise) or 1.0  # one cell: nothing is read from it
                 if channel.weights:
-                    noise += 1 / view.oracle.domain  # which cell a person is in, of even records
+                    noise += 1 / view.oracle.domain  # which cell a person is in, for uniform records
                 pure = all(n == 1 for n in others)
                 yield Source(c, v, trace, share / noise / float(np.prod(others)), share / noise, pure=pure)
 
     @cached_property
     def is_grid(self) -> bool:
-        """Whether the traces are all combinations of some levels, single values among them."""
+        """Whether the traces are all combinations of some levels, including single values."""
         finest = all(
             depths[-1:] == [self.service.levels[i].finest]
             for i, depths in zip(self.attributes, self.depths, strict=True)
@@ -145,11 +145,11 @@ class Grid:
 
     @cached_property
     def cell_weight(self) -> float:
-        """Weight with which all views together show an extra cell."""
+        """Total weight with which views show an extra cell."""
         return sum(source.cell_weight for source in self.sources)
 
     def known_share(self, asked: Vector, beside: Vector) -> Vector:
-        """Return kappa: the multiple of 1, whose total is known, that leaves least to be read.
+        """Return kappa: the multiple of 1, whose total is known, that minimises what has to be read.
 
         ``asked`` is, for each term, its value on records times the product of ``1'G^-1 f`` over attributes; ``beside``
         the sum of its values on extra cells.
@@ -170,7 +170,7 @@ class Grid:
         return [(source, share) for source, share in shares if any(source.trace) or self.extras]
 
     def read_sources(self) -> list[Source]:
-        """Return every source that blue reads anything of."""
+        """Return every source from which blue reads anything."""
         return self.sources if self.extras else [source for source, _ in self.read_shares]
 
     @cached_property
@@ -182,7 +182,7 @@ class Grid:
         return {source.view: share for source, share in self.read_shares}
 
     def source(self, view: int) -> Source:
-        """Return what a view shows."""
+        """Return a view as a source."""
         return self._by_view[view]
 
     def share(self, view: int) -> float:
@@ -190,11 +190,11 @@ class Grid:
         return self._share_by_view.get(view, 0.0)
 
     def reads(self, view: int) -> bool:
-        """Tell whether codes of a view differ in what they say."""
+        """Return whether the contributions of a view's codes differ."""
         return view in self._share_by_view or (bool(self.extras) and view in self._by_view)
 
     def extra_share(self, source: Source) -> float:
-        """Return the share of a source in what all say about extra cells."""
+        """Return the share of a source in the estimate of extra cells."""
         return source.cell_weight / self.cell_weight
 
     def shares(self, *, pure: bool) -> Iterator[tuple[Source, float]]:
@@ -210,7 +210,7 @@ class Grid:
 
 
 class Decoder:
-    """Decodes functionals over one service; grids and trees are made once per set of attributes."""
+    """Decodes functionals over one service; grids and trees are built once per set of attributes."""
 
     def __init__(self, service: ServiceContract, name: DecoderName = "blue") -> None:
         self.service, self.name = service, name
@@ -236,9 +236,10 @@ class Decoder:
         return Decoded(tuple(products))
 
     def parts(self, terms: Terms) -> list[tuple[Grid, Terms]] | None:
-        """Return terms in parts, each with the grid that reads it; None if no views show their attributes together.
+        """Split terms into parts, each with the grid that reads it; None if no views show their attributes together.
 
-        The grid is that of all views or, where too few show parts of the attributes, of those that show all of them.
+        The grid consists of all views or, where too few show parts of the attributes, of the views that show all of
+        them.
         """
         if self._sets and terms.attributes:
             home = self._sets.home(terms.attributes)
@@ -251,12 +252,12 @@ class Decoder:
 
     @cached_property
     def _sets(self) -> Sets | None:
-        """The grids of views that were designed, by the attributes they show; None if views are equally likely."""
+        """The grids of designed views, by the attributes they show; None if views are equally likely."""
         [channel, *others] = self.service.channels
         if others or not channel.weights:
             return None
         shown = sorted({view.active for view in channel.views if any(view.levels)})
-        views: dict[frozenset[int], list[int]] = {}  # by the attributes that they tell something about
+        views: dict[frozenset[int], list[int]] = {}  # by the attributes that they carry information about
         for v, view in enumerate(channel.views):
             telling = frozenset(i for i in view.active if self.service.levels[i][view.levels[i]].cells > 1)
             views.setdefault(telling, []).append(v)
@@ -273,7 +274,7 @@ class Decoder:
         return self._grids[key]
 
     def _multiply(self, term: Term, attributes: tuple[int, ...]) -> tuple[Factor, ...]:
-        """Return one factor per attribute, from reports of its own."""
+        """Return one factor per attribute, each from its own reports."""
         used: set[int] = set()
         factors: list[Factor] = []
         for i in attributes:
@@ -306,7 +307,7 @@ class Decoder:
         return UnanswerableError(message)
 
     def _read(self, term: Term, grid: Grid, collected: _Collected) -> float:
-        """Collect the readings of one term and return its known part."""
+        """Collect the readings of one term, and return its known part."""
         vectors = [term.factors[i] for i in grid.attributes]
         presence = presence_of(self.service, term)
         share = self._known_share(grid, vectors, presence) if self.name == "blue" else 0.0
@@ -321,7 +322,7 @@ class Decoder:
                 cells = [g[depth] for g, depth in zip(split, source.trace, strict=True)]
                 collected.add(source, grid.attributes, cells, coefficient * part)
         if self.name != "blue" and not read_root and not grid.extras:
-            # no view shows nothing: its only cell holds everybody
+            # an empty view is not collected: its only cell is known to hold everybody
             roots = [0.0 if split[0] is None else float(split[0][0]) for split in parts[0][1]]
             constant = term.coefficient * float(np.prod(roots))
         if grid.extras:
@@ -356,14 +357,14 @@ class Decoder:
 
 
 class _Collected:
-    """Products to be read, gathered by channel and view."""
+    """Products to be read, by channel and view."""
 
     def __init__(self, service: ServiceContract) -> None:
         self.service = service
         self.products: dict[int, dict[int, list[Product]]] = {}
 
     def add(self, source: Source, attributes: tuple[int, ...], cells: list[Vector | None], scale: float) -> None:
-        """Read a view: given vectors for the attributes, ones for the others it shows."""
+        """Read a view: the given vectors for the attributes, and ones for the other attributes it shows."""
         if scale == 0 or any(vector is None for vector in cells):
             return
         view = self.service.channels[source.channel].views[source.view]
@@ -385,7 +386,7 @@ class _Collected:
         products.append(product)
 
     def add_extras(self, source: Source, values: Vector) -> None:
-        """Read the extra cells of a view: behind the cells of its first attribute, at cell 0 of the others."""
+        """Read the extra cells of a view: after the cells of its first attribute, at cell 0 of the others."""
         if not values.any():
             return
         sizes = self.service.channels[source.channel].views[source.view].oracle.sizes

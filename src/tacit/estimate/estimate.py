@@ -1,7 +1,7 @@
 """A number with its error.
 
-An `Estimate` is a value, its standard error and an interval at a confidence. It remembers its reports, so that sums,
-differences, products and ratios of estimates account for reports they share.
+An `Estimate` is a value, its standard error and an interval at a confidence. It keeps its provenance, so that errors of
+sums, differences, products and ratios account for shared reports.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from tacit.tables.numbers import number_text
 __all__ = ["WEAK", "Choice", "Estimate", "Provenance", "fieller", "t_quantile"]
 
 MANY = 500
-"""Degrees of freedom from which three terms of the series give six digits."""
+"""Minimum degrees of freedom at which three terms of the series give six digits."""
 
 WEAK = 0.05
-"""Squared relative margin of a denominator above which intervals of ratios are Fieller's, which need not be even."""
+"""Squared relative margin of a denominator above which ratios get Fieller's interval, which may be asymmetric."""
 
 
 @lru_cache(maxsize=4096)
 def t_quantile(probability: float, freedom: float) -> float:
-    """Return a quantile of Student's t: by Cornish and Fisher's series for many degrees of freedom, else by Newton.
+    """Return a quantile of Student's t, by the Cornish-Fisher series or, for few degrees of freedom, Newton's method.
 
     Examples
     --------
@@ -84,13 +84,13 @@ def fieller(
 
 
 class Provenance(Protocol):
-    """What an estimate was made of: a linear combination of sums over people."""
+    """The provenance of an estimate: a linear combination of sums over people."""
 
     def scaled(self, by: float) -> Self:
-        """Return the origin of a multiple."""
+        """Return the provenance of a multiple."""
 
     def plus(self, other: Any) -> Self:
-        """Return the origin of a sum."""
+        """Return the provenance of a sum."""
 
     def error(self) -> tuple[float, float]:
         """Return the standard error, and its degrees of freedom."""
@@ -139,7 +139,7 @@ class Estimate:
 
     @cached_property
     def _spread(self) -> tuple[float, float]:
-        """Standard error and freedom; of a combination they are asked for when they are first looked at."""
+        """Standard error and degrees of freedom; those of a combination are computed on first use."""
         if math.isnan(self.value):
             return math.nan, self._freedom
         if self._error is not None:
@@ -149,14 +149,14 @@ class Estimate:
 
     @property
     def _excess(self) -> float:
-        """By how much the error is above the delta method's: where a denominator is weak; NaN where it may be zero."""
+        """How much the error exceeds the delta method's where a denominator is weak; NaN where it may be zero."""
         if self._interval is None or self.origin is None or math.isnan(self.error):
             return self.error * 0.0
         return max(0.0, self.error - self.origin.error()[0])
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether no finite interval holds the truth at the confidence."""
+        """Whether no finite interval has the confidence."""
         return self._interval is not None and math.isinf(self._interval[1] - self._interval[0])
 
     @property
@@ -171,7 +171,7 @@ class Estimate:
 
     @cached_property
     def max_shift_per_1pct(self) -> float:
-        """How far 1 % fake people can move the value; worked out when it is first looked at."""
+        """How far 1 % of fake people can move the value; computed on first use."""
         return self._shift()
 
     @property
@@ -192,7 +192,7 @@ class Estimate:
         return self._interval[1] if self._interval is not None else self.value + self.margin
 
     def _combine(self, value: float, mine: float, other: Estimate | None = None, theirs: float = 0.0) -> Estimate:
-        """Return an estimate whose gradient by this one and another is given."""
+        """Combine this estimate with another, given the gradient of the result."""
         if not all(map(math.isfinite, (value, mine, theirs))):
             return Estimate(math.nan, math.nan, self.n, self.confidence)
         shift = self._movement(mine, other, theirs)
@@ -218,14 +218,14 @@ class Estimate:
         return made
 
     def _map_interval(self, value: float, slope: float) -> tuple[float, float] | None:
-        """Return the interval after a linear change with a slope, to a value."""
+        """Return the interval after a linear map with the given slope, around a value."""
         if self._interval is None or not slope:
             return None
         low, high = sorted(value + slope * (end - self.value) for end in self._interval)
         return low, high
 
     def _movement(self, mine: float, other: Estimate | None = None, theirs: float = 0.0) -> Callable[[], float]:
-        """Return how far a sum of multiples can move: by all that its parts can, where they do so in one direction."""
+        """Return how far a sum of multiples can move: the sum of the movements of its parts in one direction."""
         return lambda: abs(mine) * self.max_shift_per_1pct + (abs(theirs) * other.max_shift_per_1pct if other else 0.0)
 
     def __add__(self, other: Estimate | float) -> Estimate:
@@ -262,7 +262,7 @@ class Estimate:
         return made
 
     def _set_fieller(self, above: Estimate, below: Estimate) -> None:
-        """Take Fieller's interval, which a weak denominator needs, and the error that goes with it."""
+        """Set Fieller's interval, which a weak denominator needs, and the matching error."""
         quantile = t_quantile(0.5 + self.confidence / 2, min(above.freedom, below.freedom))
         parts = [one.origin for one in (above, below, above + below)]
         first, second, both = (part.error()[0] ** 2 if part else math.nan for part in parts)
@@ -307,7 +307,7 @@ class Estimate:
 
     @property
     def is_noisy(self) -> bool:
-        """Whether the interval includes zero, so that not even the sign is known, or there is no finite interval."""
+        """Whether the interval includes zero, so that the sign is unknown, or is not finite."""
         return not (self.low > 0 or self.high < 0) and not (self.value == 0 and self.margin == 0)
 
     def __str__(self) -> str:
@@ -341,7 +341,7 @@ def _digits(number: float, digits: int) -> str:
 
 
 def _shrunk(shift: Callable[[], float], denominator: Estimate) -> Callable[[], float]:
-    """Return how far a ratio moves if its denominator shrinks at the same time; to zero, there is no bound."""
+    """Return how far a ratio moves if its denominator shrinks at the same time; unbounded if it may reach zero."""
 
     def ratio_shift() -> float:
         left = 1 - denominator.max_shift_per_1pct / abs(denominator.value)
@@ -356,7 +356,7 @@ def _bare() -> UsageError:
 
 
 class Choice(Estimate):
-    """One of several values, by its place among them, and the places of all that it could be."""
+    """One of several values, by its index, and the indices of all values that it could be."""
 
     def __init__(self, place: int, possible: Sequence[int], people: int, level: float) -> None:
         super().__init__(float(place), math.nan, people, level, interval=(float(place), float(place)))

@@ -1,16 +1,16 @@
-"""Are views and seeds as even as honest reports make them? A test that does not depend on the data.
+"""Test whether views and seeds are as evenly distributed as those of honest reports, independently of the data.
 
-Which view a report shows, and which seed its hash has, is drawn (or assigned) without looking at the record. So the
-number of reports of each view, and within a view of each seed, is multinomial with probabilities that the contract
-states, whatever the population is. People who all send the code that moves an answer most make one seed of one view
-**too frequent**; made-up reports that take turns are **too even**.
+The view of a report and the seed of its hash are drawn (or assigned) independently of the record. So the number of
+reports of each view, and of each seed within a view, is multinomial with probabilities that the contract states,
+whatever the population is. Liars who all send the code that moves an answer most make one seed of one view **too
+frequent**; made-up reports that cycle through codes are **too even**.
 
-Where counts are 5 or more on average, Pearson's statistic is tested, as a normal deviate by the formula of Wilson and
-Hilferty; seeds of all views are added up. Where there are more seeds than that, pairs of reports with equal seeds are
-counted: about Poisson with mean n (n - 1) / (2 seeds), tested by their deviance. The alarm is at 5 standard deviations
-above or below, which honest reports exceed a few times in a million.
+Where counts are 5 or more on average, Pearson's statistic is tested, as a normal deviate by the Wilson-Hilferty
+formula; the statistics of all views are added up. Where there are more seeds than that, pairs of reports with equal
+seeds are counted: about Poisson with mean n (n - 1) / (2 seeds), tested by their deviance. The alarm threshold is 5
+standard deviations on either side, which honest reports exceed a few times in a million.
 
-It cannot see liars who draw view and seed honestly and choose only the answer: those look like a population. Channels
+It cannot detect liars who draw view and seed honestly and choose only the answer: they look like a population. Channels
 with one view and no seeds cannot be tested.
 """
 
@@ -31,17 +31,17 @@ from tacit.estimate.functional import Vector
 __all__ = ["Evenness", "evenness_of"]
 
 ALARM = 5.0
-"""Standard deviations beyond which there is an alarm."""
+"""Alarm threshold, in standard deviations."""
 
 ENOUGH = 5.0
-"""Expected reports of a view or seed for Pearson's statistic; views with fewer are taken together."""
+"""Minimum expected reports of a view or seed for Pearson's statistic; views with fewer are merged."""
 
 Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Evenness:
-    """How far views and seeds are from what was to be expected, in standard deviations; nan where not tested."""
+    """Deviations of views and seeds from their expected frequencies, in standard deviations; NaN where not tested."""
 
     views: float
     seeds: float
@@ -58,7 +58,7 @@ class Evenness:
 
 
 def evenness_of(channel: Channel, codes: Codes, people: Vector) -> Evenness:
-    """Return how even the reports of a channel are, given how many there are of each code, in order of codes."""
+    """Return how even the reports of a channel are, given the count of each code, in order of codes."""
     bounds = np.searchsorted(codes, [view.offset for view in channel.views] + [channel.alphabet])
     totals = np.concatenate(([0.0], np.cumsum(people)))[bounds]
     counts = np.diff(totals)
@@ -74,14 +74,14 @@ def evenness_of(channel: Channel, codes: Codes, people: Vector) -> Evenness:
 
 
 def _seeds(oracle: Oracle, codes: Codes) -> tuple[Codes, int] | None:
-    """Return the seed of each code and the number of seeds; None for oracles without any."""
+    """Return the seed of each code and the number of seeds; None for oracles without seeds."""
     if isinstance(oracle, LinearHash) and oracle.seeds > 1:
         return np.maximum(codes - 1, 0) // oracle.g, oracle.seeds
     return (codes // oracle.g, SEEDS) if isinstance(oracle, LocalHash) else None
 
 
 def _views(counts: Vector, share: Vector) -> float:
-    """Return the distance of the numbers of reports of views from their probabilities."""
+    """Return the deviation of the numbers of reports per view from their probabilities."""
     n = float(counts.sum())
     rare = n * share < ENOUGH
     expected = np.append(n * share[~rare], n * share[rare].sum())
@@ -94,7 +94,7 @@ def _views(counts: Vector, share: Vector) -> float:
 
 
 def _together(parts: list[tuple[Vector, int]]) -> float:
-    """Return the distance of seeds from being equally frequent, over all views: the worse of two tests."""
+    """Return the deviation of seeds from equal frequencies, over all views: the worse of two tests."""
     statistic = pairs = expected = 0.0
     degrees = 0
     for counts, seeds in parts:
@@ -115,6 +115,6 @@ def _normal(statistic: float, degrees: int) -> float:
 
 
 def _deviance(count: float, mean: float) -> float:
-    """Return how far a count is from the mean of a Poisson distribution, as the signed root of its deviance."""
+    """Return the signed root of the deviance of a count from a Poisson mean."""
     logarithm = count * math.log(count / mean) if count else 0.0
     return math.copysign(math.sqrt(max(0.0, 2 * (logarithm - (count - mean)))), count - mean)

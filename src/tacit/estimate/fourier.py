@@ -1,4 +1,4 @@
-"""Functionals over parities (FT): every vector is a sum of signs, and every product of signs has a view of its own.
+"""Functionals over parities (FT): every vector is a sum of signs, and every product of signs has its own view.
 
 A vector over the c values of an attribute is extended to all words of its bits (by its mean, which adds the least) and
 transformed: ``f(v) = sum_mask c[mask] (-1)**|v & mask|``. A term over several attributes is the product of these sums;
@@ -21,7 +21,7 @@ from tacit.estimate.reading import Product
 __all__ = ["Parities", "signs"]
 
 NOTHING = 1e-14
-"""Coefficients below this, relative to the largest, are what rounding leaves of zero."""
+"""Coefficients below this, relative to the largest, are zero up to rounding."""
 
 
 def signs(values: int) -> Vector:
@@ -32,14 +32,14 @@ def signs(values: int) -> Vector:
 
 
 class Parities:
-    """Which view reports which parity."""
+    """The view that reports each parity."""
 
     def __init__(self, service: ServiceContract) -> None:
         self.service = service
         self._views = {view.levels: index for index, view in enumerate(service.channels[0].views)}
 
     def read(self, term: Term, products: dict[int, list[Product]]) -> float:
-        """Add what a term reads of each view, and return its known part."""
+        """Add a term's readings of each view, and return its known part."""
         attributes = sorted(term.factors)
         parts = [self._transform(i, term.factors[i]) for i in attributes]
         known = 0.0

@@ -49,12 +49,12 @@ class Functional:
 
     @classmethod
     def constant(cls, sizes: tuple[int, ...], value: float = 1.0) -> Functional:
-        """Return the functional that has one value for every record."""
+        """Return the functional that has the same value for every record."""
         return cls(sizes, (Term(value, {}),) if value else ())
 
     @classmethod
     def of(cls, sizes: tuple[int, ...], attribute: int, vector: npt.ArrayLike) -> Functional:
-        """Return the functional that looks one attribute up in a vector."""
+        """Return the functional that maps one attribute by a vector."""
         values = np.array(vector, dtype=np.float64)
         if values.shape != (sizes[attribute],):
             message = (
@@ -63,7 +63,7 @@ class Functional:
             raise InternalError(message)
         values.setflags(write=False)
         if np.ptp(values) == 0:
-            return cls.constant(sizes, float(values[0]))  # the same for every value: nothing needs to be read
+            return cls.constant(sizes, float(values[0]))  # constant: nothing needs to be read
         return cls(sizes, (Term(1.0, {attribute: values}),))
 
     def __add__(self, other: Functional) -> Functional:
@@ -94,7 +94,7 @@ class Functional:
 
     @cached_property
     def key(self) -> Hashable:
-        """What functionals with the same terms share."""
+        """The key that functionals with the same terms share."""
         return tuple(
             (term.coefficient, tuple((i, vector.tobytes()) for i, vector in sorted(term.factors.items())))
             for term in self.terms
@@ -140,7 +140,7 @@ def _merge(terms: tuple[Term, ...]) -> tuple[Term, ...]:
 
 
 def _partners(term: Term) -> list[Hashable]:
-    """Return a key for each attribute, which terms share that differ in that attribute's vector alone."""
+    """Return a key for each attribute, shared by terms that differ only in that attribute's vector."""
     texts = {i: vector.tobytes() for i, vector in term.factors.items()}
     return [(i, frozenset(item for item in texts.items() if item[0] != i)) for i in texts] or [None]
 
@@ -156,7 +156,7 @@ def _join(left: Term, right: Term) -> Term:
 
 
 def _without_constants(term: Term, attributes: Iterable[int]) -> Term:
-    """Turn those vectors of some attributes that have one value into that number."""
+    """Replace constant vectors of the given attributes with numbers."""
     level = {i: float(vector[0]) for i in attributes if (vector := term.factors[i]).min() == vector.max()}
     if not level:
         return term

@@ -1,4 +1,4 @@
-"""The numbers that never decrease and are nearest to given ones, in least squares (pool adjacent violators)."""
+"""Isotonic regression: the non-decreasing sequence nearest to given numbers in least squares (PAV)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def isotonic(values: Vector) -> Vector:
     counts: list[int] = []
     for value in values.tolist():
         total, count = value, 1
-        while sums and sums[-1] * count >= total * counts[-1]:  # the mean before is not below this one
+        while sums and sums[-1] * count >= total * counts[-1]:  # the previous mean is not below this one
             total, count = total + sums.pop(), count + counts.pop()
         sums.append(total)
         counts.append(count)
@@ -29,7 +29,7 @@ def isotonic(values: Vector) -> Vector:
 
 
 def isotonic_rows(rows: Vector) -> Vector:
-    """Return the isotonic regression of every row: the largest of the smallest means of runs that hold a place.
+    """Return the isotonic regression of every row, by the max-min formula over means of runs.
 
     Examples
     --------

@@ -17,13 +17,13 @@ __all__ = ["Partitions", "is_nested", "solver"]
 
 
 def solver(levels: Levels, weights: npt.ArrayLike) -> BlueTree | Partitions:
-    """Return what solves for the split of one attribute's vectors: a tree where levels are nested."""
+    """Return the solver for the splits of one attribute's vectors: a tree if levels are nested."""
     nested = is_nested(levels) or (levels.size > LARGEST and _refine(levels))
     return BlueTree(levels, weights) if nested else Partitions(levels, weights)
 
 
 def is_nested(levels: Levels) -> bool:
-    """Tell whether each level is of one width, without an offset, and refines the one before."""
+    """Return whether each level has cells of one width, no offset, and refines the previous level."""
     return (
         not levels.calendar
         and not any(levels.offsets)
@@ -32,7 +32,7 @@ def is_nested(levels: Levels) -> bool:
 
 
 def _refine(levels: Levels) -> bool:
-    """Tell whether each level refines the previous one, for any cell widths."""
+    """Return whether each level refines the previous one, for any cell widths."""
     return all(np.isin(_starts(wide), _starts(fine)).all() for wide, fine in pairwise(levels.levels))
 
 
@@ -44,7 +44,7 @@ def _starts(level: Level) -> npt.NDArray[np.int64]:
 class Partitions:
     """Solves ``(sum_j omega_j W_j'W_j) x = f`` for one attribute and any number of vectors f.
 
-    What rounding leaves of f is read from the single values, so that splits add up to f.
+    The rounding residue of f is read from the single values, so that splits add up to f.
     """
 
     def __init__(self, levels: Levels, weights: npt.ArrayLike) -> None:

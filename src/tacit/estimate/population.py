@@ -26,7 +26,7 @@ class Population:
     def of(
         cls, service: ServiceContract, frequencies: Sequence[Vector] | None = None, rows: Vector | None = None
     ) -> Population:
-        """Return a population; frequencies that are not given are uniform."""
+        """Return a population; missing frequencies are uniform."""
         if frequencies is None:
             frequencies = [np.full(attribute.size, 1 / attribute.size) for attribute in service.service.sensitive]
         if rows is None:
@@ -36,7 +36,7 @@ class Population:
 
     @property
     def row_share(self) -> float:
-        """How often a place has a row."""
+        """Share of the places that have a row."""
         return float(self.rows @ np.arange(len(self.rows))) / (len(self.rows) - 1)
 
     @property
@@ -75,7 +75,7 @@ class Truth:
     skip: float
 
     def total(self) -> tuple[float, float]:
-        """Return mean and mean square of a person's total, which is the mean of what their reports are about."""
+        """Return mean and mean square of a person's total, which is the mean of the reported values."""
         service = self.population.service.service
         most, sends = service.rows_at_most, service.sends
         counts = np.arange(most + 1)
@@ -88,7 +88,7 @@ class Truth:
         return float(self.population.rows @ means), float(self.population.rows @ squares)
 
     def two_places(self) -> float:
-        """Return the mean product of what two of a person's reports are about."""
+        """Return the mean product of the values behind two of a person's reports."""
         service = self.population.service.service
         most = service.rows_at_most
         if self.population.service.makes_rows_up:  # drawn with replacement: each has the mean of all
@@ -127,7 +127,7 @@ Terms = list[tuple[float, dict[int, Vector]]]
 
 
 TERMS_AT_ONCE = 1_000
-"""Terms that are multiplied with all others at once; bounds the memory of questions with many."""
+"""Terms that are multiplied with all others at once; bounds the memory of questions with many terms."""
 
 
 def mean_square(terms: Terms, frequencies: Sequence[Vector]) -> float:
@@ -140,7 +140,7 @@ def mean_square(terms: Terms, frequencies: Sequence[Vector]) -> float:
     for first in range(0, len(terms), TERMS_AT_ONCE):
         part = slice(first, first + TERMS_AT_ONCE)
         products = np.outer(weights[part], weights)
-        for i in attributes:  # those that a term does not name count as one: frequencies add up to one
+        for i in attributes:  # attributes that a term does not name contribute 1, because frequencies sum to one
             vectors = np.array([vectors.get(i, np.ones(len(frequencies[i]))) for _, vectors in terms])
             products *= (vectors[part] * frequencies[i]) @ vectors.T
         total += float(products.sum())
@@ -148,9 +148,9 @@ def mean_square(terms: Terms, frequencies: Sequence[Vector]) -> float:
 
 
 def _sum_of_effects(terms: Terms, attributes: Sequence[int], frequencies: Sequence[Vector]) -> float:
-    """Do the same for terms of at most two attributes, however many: mean, main effects and interactions.
+    """Do the same for any number of terms of at most two attributes: mean, main effects and interactions.
 
-    They are orthogonal, because attributes are independent, so that their squares add up.
+    Attributes are independent, so these are orthogonal and their squares add up.
     """
     mass = {i: float(frequencies[i].sum()) for i in attributes}
     shares = {i: frequencies[i] / mass[i] if mass[i] else frequencies[i] for i in attributes}

@@ -1,4 +1,4 @@
-"""What a code adds to an answer: readings of views, and the per-person factors made of them.
+"""The contribution of a code: readings of views, and the per-person factors built from them.
 
 Reading a view with weights gamma over its cells gives, for a code, ``(S - q G)/(p - q)/share``: S is the sum of gamma
 over the cells the code supports, G over all cells, p and q the oracle's, and share the probability of the view. Its
@@ -21,15 +21,16 @@ from tacit.estimate.functional import Vector
 __all__ = ["WHOLE_ALPHABET", "Factor", "Product", "Reading", "contributions", "view_bounds"]
 
 WHOLE_ALPHABET = 4_000_000
-"""Codes up to which contributions are computed for the whole alphabet; above it only for codes that occur."""
+"""Maximum codes of an alphabet whose contributions are all computed; for larger ones, only codes that occur."""
 
 Product = list[Vector]
 """One vector over cells for each active attribute of a view: gamma is their outer product."""
 
 
 MATRIX_CELLS = 2**24
-"""Codes times cells up to which a table of supports may be multiplied. Reading functionals one by one is as cheap until
-there are about as many of them as cells."""
+"""Maximum size (codes times cells) of a table of supports for a matrix product.
+
+Reading functionals one by one is as cheap until there are about as many of them as cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +41,14 @@ class Reading:
     products: Mapping[int, list[Product]]
 
     def contributions(self, codes: npt.NDArray[np.int64] | None = None) -> Vector:
-        """Return what each code adds: for the whole alphabet, or for the given codes."""
+        """Return the contribution of each code: of the whole alphabet, or of the given codes."""
         return contributions(self.channel, [self], codes)[:, 0]
 
 
 def contributions(
     channel: Channel, readings: Sequence[Reading | None], codes: npt.NDArray[np.int64] | None = None
 ) -> Vector:
-    """Return a column for each reading with what each code adds: for the whole alphabet, or for the given codes."""
+    """Return a column for each reading with the contribution of each code: of all codes, or of the given ones."""
     if codes is None and channel.alphabet > WHOLE_ALPHABET:
         message = "The alphabet is too large to visit; pass the codes that occur."
         raise InternalError(message)
@@ -83,7 +84,7 @@ def _read(channel: Channel, index: int, asked: list[list[Product]], codes: npt.N
 
 
 def view_bounds(reading: Reading) -> tuple[float, float]:
-    """Return numbers that no code's contribution lies beyond: as if codes could support any set of cells."""
+    """Return bounds of a code's contribution, as if codes could support any set of cells."""
     low = high = 0.0
     for index, products in reading.products.items():
         oracle = reading.channel.views[index].oracle
@@ -97,7 +98,7 @@ def view_bounds(reading: Reading) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """A person's factor: a constant, plus what each of the person's codes adds, channel by channel."""
+    """A person's factor: a constant, plus the contributions of the person's codes, channel by channel."""
 
     constant: float
     readings: Mapping[int, Reading] = field(default_factory=dict)

@@ -1,9 +1,9 @@
-"""Functionals rewritten for layouts that round: values become ends of the domain, weighted by a predicate.
+"""Rewrite functionals for layouts that round: values become ends of the domain, weighted by a predicate.
 
 A vector over an attribute that is affine where it is not zero, as the values within a range are, equals its support
 times the mean of the rounded value. A layout that embeds has each attribute either plain or doubled; a count is the
-average over both ways to read it. With double rounding everything is read where the number of rows was rounded up, and
-a count is the average over the parts.
+average over both ways to read it. With double rounding, readings use only reports whose number of rows was rounded up,
+and a count is the average over the parts.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def _where_full(service: ServiceContract, term: Term, places: dict[int, int]) ->
     valued = [i for i, vector in factors.items() if np.ptp(vector[vector != 0]) > 0]
     if presence[1:].any():
         message = (
-            "Reports of double rounding (mechanism ahio) do not tell who has rows. Mechanisms that can answer: hio, fc."
+            "Reports with double rounding (mechanism ahio) do not show who has rows. Mechanisms that can answer: hio, "
+            "fc."
         )
         raise UnanswerableError(message)
     if len(valued) > 1 or any(i not in places for i in valued):

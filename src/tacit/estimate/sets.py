@@ -1,15 +1,15 @@
-"""Terms spread over the sets of attributes of designed views: each set's views estimate a part of a term.
+"""Spread terms over the sets of attributes of designed views: each set's views estimate a part of a term.
 
-The views that show exactly some attributes fill a grid of their own, with information ``G = G_1 x G_2 x …``. About one
-attribute i, a set says ``P G_i P / prod_k 1'G_k^-1 1`` (k are the other attributes it shows; the constant is known, so
-P takes means out). Information of different sets adds up, because a report is of one set; so least squares read a
-vector f of attribute i in parts
+The views of a set of attributes fill a grid, with information ``G = G_1 x G_2 x …``. About one attribute i, a set
+carries ``P G_i P / prod_k 1'G_k^-1 1`` (k are the other attributes it shows; the constant is known, so P takes means
+out). Information of different sets adds up, because a report is of one set; so least squares reads a vector f of
+attribute i in parts
 
     f = mean + sum_s D_s f,     D_s = (information of set s) (information of all sets)^-1 P.
 
-A product f_1 x f_2 is read from the set that shows both. What it says of each attribute alone, c_2 f_1 and c_1 f_2 with
-``c = 1'G^-1 f / 1'G^-1 1``, is spread over the other sets in the same way. The parts add up to the term whatever the
-weights are, so that a poor spread costs variance only.
+A product f_1 x f_2 is read from the set that shows both. Its parts about each attribute alone, c_2 f_1 and c_1 f_2 with
+``c = 1'G^-1 f / 1'G^-1 1``, are spread over the other sets in the same way. The parts add up to the term for any
+weights, so a poor spread costs only variance.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Sets"]
 
 LARGEST = 2_048
-"""Values of an attribute up to which its vectors are spread by least squares; those of more by shares."""
+"""Maximum values of an attribute whose vectors are spread by least squares; larger ones are spread by shares."""
 
 
 class Sets:
@@ -96,7 +96,7 @@ class Sets:
         return sum(source.weight for source in self._grids[own].sources)
 
     def _information(self, own: tuple[int, ...], attribute: int) -> Vector:
-        """Return what a set says about one of its attributes."""
+        """Return the information of a set about one of its attributes."""
         trees = self._grids[own].trees
         others = math.prod(float(tree.ones_solved.sum()) for i, tree in zip(own, trees, strict=True) if i != attribute)
         tree = trees[own.index(attribute)]

@@ -1,4 +1,4 @@
-"""One attribute's vector, spread over the attribute's levels: cover, rdc and blue.
+"""Split one attribute's vector over the attribute's levels: cover, rdc and blue.
 
 A **split** of a vector f is one vector g_j for each level j with ``sum_j W_j' g_j = f``: reading level j with weights
 g_j and adding up gives f. Decoders differ in the split they choose; all are unbiased because of this identity.
@@ -129,7 +129,7 @@ def rdc_split(levels: Levels, vector: Vector, *, count: int = 2, with_root: bool
 
 
 def add_up(rows: Vector, cells: npt.NDArray[np.int64], count: int) -> Vector:
-    """Return for each row the sums over its columns of each cell; columns of a cell are next to each other, mostly."""
+    """Return, for each row, the sum of its columns by cell; columns of a cell are mostly adjacent."""
     first = np.flatnonzero(np.diff(cells, prepend=-1))
     if len(first) == count and (cells[first] == np.arange(count)).all():
         together: Vector = np.add.reduceat(rows, first, axis=1)
@@ -143,9 +143,9 @@ class BlueTree:
     """Solves ``(sum_j omega_j W_j'W_j) x = f`` for one attribute and any number of vectors f.
 
     Upwards, each cell c collects ``u = 1'A^-1 1`` and ``t = 1'A^-1 f`` of the levels below it (A has all of them).
-    Adding omega of its own level divides both by ``1 + omega u`` (Sherman and Morrison). Downwards, the sum of x over
-    the cell is ``s = (t - k u)/(1 + omega u)``, where k adds up ``omega s`` of the cells above. The sums s of a level
-    are W_j x, which is all that the split needs.
+    Adding omega of its own level divides both by ``1 + omega u`` (Sherman-Morrison). Downwards, the sum of x over the
+    cell is ``s = (t - k u)/(1 + omega u)``, where k is the sum of ``omega s`` over the cells above. The sums s of a
+    level are W_j x, which is all that the split needs.
     """
 
     def __init__(self, levels: Levels, weights: npt.ArrayLike) -> None:

@@ -1,4 +1,4 @@
-"""The incomplete beta function: tails of Student's t and of binomials, and exact bounds of probabilities from them."""
+"""The incomplete beta function: tails of Student's t and of binomials, and exact bounds on probabilities."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 __all__ = ["beta_below", "proportion_bounds"]
 
 MOST_TERMS = 50_000
-"""Terms of the continued fraction: it takes about the square root of the larger parameter."""
+"""Maximum terms of the continued fraction: it needs about the square root of the larger parameter."""
 
 
 def beta_below(a: float, b: float, x: float) -> float:
-    """Return the regularised incomplete beta function: the chance that a Beta(a, b) number is below x.
+    """Return the regularised incomplete beta function: the probability that a Beta(a, b) variable is below x.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def _fraction(a: float, b: float, x: float) -> float:
 
 
 def proportion_bounds(count: int, trials: int, alpha: float) -> tuple[float, float]:
-    """Return Clopper and Pearson's bounds of a probability; each is wrong with a chance of at most alpha.
+    """Return the Clopper-Pearson bounds of a probability; each is wrong with probability at most alpha.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def proportion_bounds(count: int, trials: int, alpha: float) -> tuple[float, flo
 
 
 def _crossing(is_above: Callable[[float], bool]) -> float:
-    """Return where a condition that holds from some probability on begins to hold."""
+    """Return the smallest probability at which a monotone condition holds."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -1,7 +1,7 @@
-"""Tables of the views of one channel: how many people each cell holds, unbiased, from how often codes occur.
+"""Tables of the views of one channel: unbiased counts of people per cell, from the counts of codes.
 
-Occurrences may be weighted: by a public column, or by what the same people's reports to another service add. Every
-total is linear in these tables, so any number of questions takes one transform of each view's codes.
+Counts may be weighted by a public column, or by the contributions of the same people's reports to another service.
+Every total is linear in these tables, so any number of questions needs only one transform of each view's codes.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Codes = npt.NDArray[np.int64]
 
 
 class Tallies:
-    """The tables of all views, each made when it is first read.
+    """The tables of all views, each computed on first use.
 
     Parameters
     ----------
     channel : Channel
-        Of which every person sent one report.
+        The channel; every person sent one report.
     codes : array
         The codes that occur, in order.
     weights : array
-        How often each occurs, or the sum of the weights of who sent it.
+        The count of each code, or the sum of its senders' weights.
     """
 
     def __init__(self, channel: Channel, codes: Codes, weights: Vector) -> None:
@@ -40,15 +40,15 @@ class Tallies:
         self._kept: dict[Hashable, Vector] = {}
 
     def reports(self, view: int) -> float:
-        """Return how many reports of a view there are, or the sum of their weights."""
+        """Return the number of reports of a view, or the sum of their weights."""
         return float(self._weights[self._bounds[view] : self._bounds[view + 1]].sum())
 
     def reports_of(self, views: tuple[int, ...]) -> float:
-        """Return how many reports of some views there are, or the sum of their weights."""
+        """Return the number of reports of some views, or the sum of their weights."""
         return float(self.keep(views, lambda: np.array(sum(map(self.reports, views)))))
 
     def keep(self, key: Hashable, make: Callable[[], Vector]) -> Vector:
-        """Return what is made of the tables alone: once for all questions."""
+        """Return a cached value that depends on the tables alone, shared by all questions."""
         if key not in self._kept:
             self._kept[key] = make()
         return self._kept[key]

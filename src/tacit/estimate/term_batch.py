@@ -1,11 +1,11 @@
-"""Terms over the attributes of one grid, as blue reads them: totals from tables of the views, contributions of codes.
+"""Read terms over the attributes of one grid with blue: totals from tables of the views, contributions of codes.
 
-A term t with vectors f_k adds
+A term t with vectors f_k contributes
 
     c_t(code) = coefficient * (presence_0 A(code) + kappa (1 - O(code) - sum_e E_e(code)) + sum_e presence_e E_e(code))
 
-where A reads the product of the split vectors, O the split of 1, and E_e an extra cell (`tacit.estimate.decoder`). The
-same three, read from the tables of all reports instead of one code, give the total.
+where A reads the product of the split vectors, O the split of 1, and E_e an extra cell (`tacit.estimate.decoder`).
+Reading the same three from the tables of all reports instead of one code gives the total.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class TermBatch:
 
     @cached_property
     def busy(self) -> tuple[bool, ...]:
-        """For each attribute, whether terms have any vector of it but 1."""
+        """For each attribute, whether terms have any vector other than 1."""
         return tuple(bool((own != 1).any()) for own in self.vectors)
 
     def coefficients_of(self, shown: int | None, count: int) -> tuple[Vector, Vector]:
-        """Return what functionals take of views that show one busy attribute, or none, and no other.
+        """Return the coefficients of functionals for views that show one busy attribute, or none, and no other.
 
-        There is a row for each of its vectors, for 1, and for each extra cell; and a number that every report adds.
+        There is a row for each of its vectors, for 1, and for each extra cell; and a constant for every report.
         """
         owner = self.owner
         rows = 1 + (0 if shown is None else len(self.vectors[shown]))
@@ -97,7 +97,7 @@ class TermBatch:
         return weights, beside
 
     def variances(self) -> dict[int, Vector]:
-        """Return for each view that is read, up to a factor, the variance of what its reports add to each term."""
+        """Return, for each view read, the variance of its reports' contributions to each term, up to a factor."""
         norms = [[np.square(level).sum(axis=1) for level in split] for split in self.splits]
         size = np.square(self.coefficients * self.presence[:, 0])
         by_view = {}
@@ -110,7 +110,7 @@ class TermBatch:
 
     @cached_property
     def unread(self) -> Vector:
-        """What a report adds to each term by a view that is not read."""
+        """The contribution to each term of a report of a view that is not read."""
         return self.coefficients * self._known_shares
 
     @cached_property
@@ -129,20 +129,20 @@ class TermBatch:
 
     @cached_property
     def _known_shares(self) -> Vector:
-        """Kappa of each term: the multiple of 1, whose total is known, that leaves least to be read."""
+        """Kappa of each term: the multiple of 1, whose total is known, that minimises what has to be read."""
         asked: Vector = self.presence[:, 0].copy()
         for k, (tree, own) in enumerate(zip(self.grid.trees, self.vectors, strict=True)):
             asked *= (own @ tree.ones_solved)[self.picks[:, k]]
         return self.grid.known_share(asked, self.presence[:, 1:].sum(axis=1))
 
     def _gather(self, reports: float, product: Vector, ones: Vector, extras: Vector) -> Vector:
-        """Return what some reports add, given what is read of them: of each product, of 1, and of the extra cells."""
+        """Return the contributions of reports, given their readings of each product, of 1, and of the extra cells."""
         known = self._known_shares * (reports - ones - extras.sum(axis=-1))[..., None]
         added: Vector = self.presence[:, 0] * product + known + extras @ self.presence[:, 1:].T
         return self.coefficients * added
 
     def totals(self, tallies: Tallies, views: frozenset[int], reports: float) -> Vector:
-        """Return what all reports of some views add to each term."""
+        """Return the sum of contributions to each term over all reports of the views."""
         shown = [view for view in views if self.grid.reads(view)]
         if not shown:
             return reports * self.unread
@@ -153,7 +153,7 @@ class TermBatch:
         return self._gather(reports, sums[:-1], sums[-1], self._extra_cells(tallies, shown))
 
     def _tables_by_levels(self, tallies: Tallies, views: Sequence[int]) -> dict[tuple[int, ...], Vector]:
-        """Return for each combination of levels the tables of all views that show it, weighted and added up."""
+        """Return, for each combination of levels, the weighted sum of the tables of all views that show it."""
         tables: dict[tuple[int, ...], Vector] = {}
         for view in views:
             share = self.grid.share(view)
@@ -166,7 +166,7 @@ class TermBatch:
         return tables
 
     def _extra_cells(self, tallies: Tallies, views: Sequence[int]) -> Vector:
-        """Return how many people are in each extra cell."""
+        """Return the number of people in each extra cell."""
         people = np.zeros(self.grid.extras)
         for view in views if self.grid.extras else ():
             table = tallies.table(view)
@@ -176,7 +176,7 @@ class TermBatch:
         return people
 
     def add_contributions(self, values: npt.NDArray[Any], view: int, read: Reader) -> None:
-        """Add what each of a view's codes adds to each functional."""
+        """Add the contributions of a view's codes to each functional."""
         owner, channel = self.owner, self.service.channels[0]
         oracle, probability = channel.views[view].oracle, channel.probability(view)
         keep, lie = oracle.support_rates
@@ -210,7 +210,7 @@ class TermBatch:
                 values += np.multiply.outer(shown, own).astype(number)
 
     def _distinct(self, picks: Codes, shape: tuple[int, ...]) -> tuple[Codes, Codes]:
-        """Return each combination of vectors once, and the place of each term's; views that show the same share it."""
+        """Return the distinct combinations of vectors, and the index of each term's combination."""
         key = picks.tobytes()
         if key not in self._combinations:
             distinct, place = np.unique(np.ravel_multi_index(tuple(picks.T), shape), return_inverse=True)
@@ -218,7 +218,7 @@ class TermBatch:
         return self._combinations[key]
 
     def _axes(self, source: Source) -> tuple[list[Vector], Codes, Vector]:
-        """Return vectors over the cells of each attribute that a view shows, which of them terms take, and factors."""
+        """Return vectors over the cells of each attribute that a view shows, their index for each term, and factors."""
         view, picks = self.service.channels[0].views[source.view], self._split_picks
         factor = np.ones(len(picks))
         axes: list[Vector] = []
@@ -236,7 +236,7 @@ class TermBatch:
 
 
 def _over(service: ServiceContract, source: Source, attributes: tuple[int, ...], table: Vector) -> Vector:
-    """Return a view's table over some attributes: others that it shows are added up, extra cells are left out."""
+    """Return a view's table over some attributes: summed over the other attributes it shows, without extra cells."""
     view = service.channels[0].views[source.view]
     real = table[: len(table) - service.extras]
     others = tuple(axis for axis, i in enumerate(view.active) if i not in attributes)
@@ -245,7 +245,7 @@ def _over(service: ServiceContract, source: Source, attributes: tuple[int, ...],
 
 
 def _in_turn(owner: Codes) -> Iterator[Codes]:
-    """Yield the first terms of all functionals, the second ones, and so on; those of a functional are together."""
+    """Yield the first terms of all functionals, then the second ones, and so on; a functional's terms are adjacent."""
     turn = np.arange(len(owner)) - np.searchsorted(owner, owner)
     for number in range(int(turn.max(initial=-1)) + 1):
         yield np.flatnonzero(turn == number)
@@ -254,7 +254,7 @@ def _in_turn(owner: Codes) -> Iterator[Codes]:
 def _contract_axes(table: Vector, rows: Sequence[Vector]) -> Vector:
     """Return the sums of a table times one row for each axis, for all combinations of rows."""
     for own in rows:
-        table = np.tensordot(table, own, axes=(0, 1))  # the axis in front goes, its rows come last
+        table = np.tensordot(table, own, axes=(0, 1))  # contract the first axis; its rows become the last axis
     return table
 
 

@@ -1,4 +1,4 @@
-"""Many terms of functionals over the same attributes: distinct vectors of each attribute, and which each term takes.
+"""Many terms over the same attributes: the distinct vectors of each attribute, and their index for each term.
 
 Fifty states times ten ages are sixty vectors, not five hundred pairs of them.
 """
@@ -30,7 +30,7 @@ class Terms:
     vectors: tuple[Vector, ...]
     """For each attribute, its distinct vectors as rows."""
     picks: Codes
-    """Terms x attributes: the vectors that each term takes."""
+    """Terms x attributes: the index of each term's vector."""
     owner: Codes
     """The functional that each term belongs to."""
 
@@ -49,24 +49,24 @@ class Terms:
         return cls(attributes, coefficients, presence, tuple(distinct), picks, np.asarray(owner, dtype=np.int64))
 
     def first_term(self, service: ServiceContract) -> Term:
-        """Return the first of the terms by itself."""
+        """Return the first term."""
         factors = {i: own[pick] for i, own, pick in zip(self.attributes, self.vectors, self.picks[0], strict=True)}
         if service.extras:
             factors[len(service.levels)] = self.presence[0]
         return Term(float(self.coefficients[0]), factors)
 
     def alone(self, k: int, coefficients: Vector) -> Terms:
-        """Return the terms with one of their vectors and other coefficients; terms without any are left out."""
+        """Return the terms with only one of their vectors and new coefficients, without terms of coefficient zero."""
         kept = np.flatnonzero(coefficients)
         picks, owner = self.picks[kept][:, [k]], self.owner[kept]
         return Terms((self.attributes[k],), coefficients[kept], self.presence[kept], (self.vectors[k],), picks, owner)
 
     def with_vectors(self, vectors: Vector, sign: float = 1.0) -> Terms:
-        """Return terms of one attribute with other vectors in place of theirs."""
+        """Return terms of one attribute with their vectors replaced."""
         return replace(self, vectors=(vectors,), coefficients=sign * self.coefficients)
 
     def over(self, attributes: tuple[int, ...], sizes: Sequence[int]) -> Terms:
-        """Return the terms over more attributes, which count as 1."""
+        """Return the terms over more attributes, whose vectors are 1."""
         if attributes == self.attributes:
             return self
         place = {i: k for k, i in enumerate(self.attributes)}
@@ -107,9 +107,9 @@ def presence_of(service: ServiceContract, term: Term) -> Vector:
 
 
 def _distinct(vectors: Sequence[Vector]) -> tuple[Vector, Codes]:
-    """Return each vector once, and the place of each."""
+    """Return the distinct vectors, and the index of each."""
     known: dict[Hashable, int] = {}
-    same: dict[int, int] = {}  # the same object needs no look at its values
+    same: dict[int, int] = {}  # identical objects need no comparison of values
     rows: list[Vector] = []
     place = np.zeros(len(vectors), dtype=np.int64)
     for number, vector in enumerate(vectors):

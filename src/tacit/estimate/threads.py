@@ -1,7 +1,7 @@
-"""Linear algebra on one thread, while tacit computes.
+"""Limit linear algebra to one thread while tacit computes.
 
-BLAS starts a thread for each core, and these wait for each other in a loop. The matrices here are small, so that more
-threads gain nothing on idle cores; beside other busy programs, compiling a collection took 90 seconds instead of 3.
+BLAS starts a thread for each core, and these threads spin while they wait for each other. The matrices here are small,
+so more threads gain nothing on idle cores; on a busy machine, compiling a collection took 90 seconds instead of 3.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["one_thread"]
 
 @cache
 def _controller() -> ThreadpoolController:
-    from threadpoolctl import ThreadpoolController  # only where something is computed: 10 ms
+    from threadpoolctl import ThreadpoolController  # imported only when needed: 10 ms
 
     np.linalg.inv(np.eye(1))  # the controller lists the libraries that are loaded
     return ThreadpoolController()
 
 
 def _give_up_control() -> None:
-    """Let any thread change the limit: threadpoolctl keeps it to the one that did so first."""
+    """Let any thread change the limit: threadpoolctl reserves it for the thread that set it first."""
     from threadpoolctl import OpenBLASController
 
     OpenBLASController.clear_controlling_thread()

@@ -1,4 +1,4 @@
-"""What an unbiased estimate leaves open about a number whose range is known, such as a count from 0 to n.
+"""The posterior of a number with a known range, such as a count from 0 to n, given an unbiased estimate.
 
 The posterior under a flat prior on the range is the normal likelihood of the estimate, truncated. `Truncated` holds its
 mean and standard deviation. `interval` covers both the posterior's quantiles and the part of the plain interval
@@ -16,7 +16,7 @@ __all__ = ["Truncated", "open_interval"]
 NORMAL = NormalDist()
 
 FARTHEST = 5.0
-"""Standard errors beyond the range at which an estimate is taken to be at most: farther out, noise is not normal."""
+"""Maximum distance of an estimate from the range, in standard errors; beyond it, noise is not normal."""
 
 NARROW = 1e-3
 """Width of a range, in standard errors, below which the posterior is uniform."""
@@ -42,7 +42,7 @@ class Truncated:
 
     @classmethod
     def of(cls, value: float, error: float, low: float, high: float) -> Truncated:
-        """Return the posterior of an estimate and its standard error; an error that is not finite says nothing."""
+        """Return the posterior given an estimate and its standard error; an infinite error carries no information."""
         if not (math.isfinite(error) and math.isfinite(value)):
             return cls(value, math.inf, low, high, (low + high) / 2, (high - low) / math.sqrt(12))
         if error == 0:
@@ -65,7 +65,7 @@ class Truncated:
         if not self.scale:
             return self.centre
         below, above = ((end - self.centre) / self.scale for end in (self.low, self.high))
-        if below > 0:  # mirrored, so that no probability is lost in one minus it
+        if below > 0:  # mirrored, to avoid cancellation in 1 - p
             below, above, probability = -above, -below, 1 - probability
             sign = -1.0
         else:
@@ -82,7 +82,7 @@ class Truncated:
 def open_interval(
     value: float, error: float, bounds: tuple[float, float], level: float, quantile: float
 ) -> tuple[float, float]:
-    """Return the interval that an estimate leaves open within bounds; ``quantile`` is that of value ± margin.
+    """Return the interval of a number within bounds, given its estimate; ``quantile`` is that of value ± margin.
 
     Examples
     --------

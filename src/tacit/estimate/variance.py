@@ -5,10 +5,10 @@ For one report that reads view L with weights h over its cells (h = gamma / prob
     E[c**2] = sum_L pi_L ( noise |h|**2 + |h|**2/D + (1 + v_true - v)(E h(cell)**2 - |h|**2/D) ),
 
 where noise is the oracle's on contrasts and v, v_true its variances for a false and for the true cell; weights of a
-view sum to zero after the known total; where they do not, and codes support equally many cells, what is the same for
-all cells is read without noise. A person's contribution is the sum over their reports, whose noises are independent; in
-joins it is the product over services, whose reports and attributes are assumed to be independent. Subtracting the mean
-square of what is estimated leaves the variance.
+view sum to zero after the known total; where they do not, and codes support equally many cells, the part that is equal
+for all cells is read without noise. A person's contribution is the sum over their reports, whose noises are
+independent; in joins it is the product over services, whose reports and attributes are assumed to be independent.
+Subtracting the mean square of the estimated quantity leaves the variance.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 
 
 class Moments(NamedTuple):
-    """Mean of a person's total, its mean square, and the mean square of what estimates it."""
+    """Mean of a person's total, its mean square, and the mean square of its estimate."""
 
     mean: float
     truth: float
@@ -53,7 +53,7 @@ def expected_variance(decoder: Decoder, functional: Functional, population: Popu
 
 
 def expected_covariance(variance: Callable[[Functional], float], functionals: Sequence[Functional]) -> Vector:
-    """Return the mean covariance of one person's contributions to several functionals: decoding is linear."""
+    """Return the mean covariance of one person's contributions to several functionals, using linearity."""
     matrix = np.diag([variance(functional) for functional in functionals])
     for i, j in itertools.combinations(range(len(functionals)), 2):
         both = variance(functionals[i] + functionals[j])
@@ -130,11 +130,11 @@ def joint_square(products: Sequence[Mapping[int, Functional]], populations: Sequ
 
 
 def rounding_variance(functional: Functional, population: Population) -> float:
-    """Return the mean variance that dithering adds to a person's total, ticks being even between representatives.
+    """Return the mean variance that dithering adds to a person's total, for ticks uniform between representatives.
 
     A tick at the share r of the way to the next representative is rounded up with probability r, which moves the
-    functional by its difference d: a variance of r (1 - r) d**2. Attributes are taken one by one; each of a person's
-    reports is of a row as often as places have one, and rounds anew.
+    functional by its difference d: a variance of r (1 - r) d**2. Attributes are treated one by one; each of a person's
+    reports has a row with the share of places that have one, and is rounded independently.
     """
     total, service = 0.0, population.service
     plain = len(service.service.sensitive)
@@ -172,7 +172,7 @@ def _factor_square(factor: Factor, population: Population) -> float:
 
 
 def _reading_moments(reading: Reading, population: Population) -> tuple[float, Terms, Vector]:
-    """Return the mean square of a channel's contribution, and what it reads: as terms over values, on extra cells."""
+    """Return the mean square of a channel's contribution, and its reading: as terms over values, and on extra cells."""
     service, presence, frequencies = population.service, population.presence, population.reported
     square, extras = 0.0, service.extras
     terms: Terms = []
@@ -191,7 +191,7 @@ def _reading_moments(reading: Reading, population: Population) -> tuple[float, T
             marks = [(np.arange(s) == cell).astype(np.float64) for s, cell in zip(oracle.sizes, place, strict=True)]
             mixture.append((float(presence[1 + extra]), marks))
         ones = [np.ones(size) for size in oracle.sizes]
-        level = 0.0  # the part that is the same for all cells, where it is read without noise
+        level = 0.0  # the part that is equal for all cells, where it is read without noise
         if oracle.fixed_support:
             level = sum(math.prod(float(vector.sum()) for vector in product) for product in products) / oracle.domain
         centred = [*products, [-level * ones[0], *ones[1:]]] if level else products

@@ -1,4 +1,4 @@
-"""Verdicts as a picture: how wide each interval is, relative to its value, on a logarithmic axis."""
+"""A chart of verdicts: the relative width of each interval, on a logarithmic axis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Bar(NamedTuple):
 
 
 def verdict_picture(title: str, bars: Sequence[Bar], limits: tuple[float, float], path: Any = None) -> Picture:
-    """Return an SVG with a bar for each question; wide bars are noisy, and each says so in words."""
+    """Return an SVG with a bar for each question, labelled with its verdict; wide bars are noisy."""
     height, bottom = TOP + ROW * len(bars) + 24, TOP + ROW * len(bars)
 
     def x(relative: float) -> float:

@@ -1,4 +1,4 @@
-"""How far liars move a total where views and seeds are assigned: their choices, as random as the coins they got."""
+"""How far liars can move a total where views and seeds are assigned: random coins limit their choices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tacit.estimate.functional import Vector
 __all__ = ["Widths"]
 
 LOG_CHANCE = math.log(1e9)
-"""Of the chance, over keys, that a bound is exceeded: 1e-9."""
+"""Minus the logarithm of the probability, over keys, that a bound is exceeded: 1e-9."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Widths:
     most: float
 
     def __add__(self, other: Widths) -> Widths:
-        """Return the widths of a sum, however the two depend on each other."""
+        """Return the widths of a sum, for any dependence between the two."""
         return Widths(self.mean + other.mean, self.deviation + other.deviation, self.most + other.most)
 
     def scaled(self, by: float) -> Widths:

@@ -1,4 +1,4 @@
-"""The claims as plain data: exact audits, a person's total over services, tiers and rounds, public columns, the log."""
+"""The claims as plain data: exact audits, a person's total over services, tiers and rounds, public columns, log."""
 
 from __future__ import annotations
 

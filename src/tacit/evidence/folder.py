@@ -24,7 +24,7 @@ Claims = dict[str, Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """One verified claim: whether it holds, or None if this program cannot tell."""
+    """One verified claim: whether it holds, or None if this program cannot verify it."""
 
     claim: str
     ok: bool | None
@@ -43,7 +43,7 @@ def write(folder: Path, claims: Claims, collections: Sequence[Collection], log: 
 
 
 def verify(folder: Path, *, log: Sequence[str] | None = None) -> list[Verdict]:
-    """Verify every claim of a folder from the contracts and the log; ``log`` is the collector's current one."""
+    """Verify every claim of a folder against the contracts and the log; ``log`` is the collector's current log."""
     try:
         claims = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))
         if claims["evidence"] != 1:
@@ -91,7 +91,7 @@ def _verdicts(folder: Path, claims: Claims, log: Sequence[str] | None) -> Iterat
     if "log" in claims:
         yield from _log(folder, claims["log"], log)
     text = (folder / "index.html").read_text(encoding="utf-8")
-    yield Verdict("the page says what the claims say", text == page(claims))
+    yield Verdict("the page agrees with the claims", text == page(claims))
 
 
 def _is_complete(trials: Trials, collection: Collection) -> bool:
@@ -117,9 +117,9 @@ def _code(program: Claims) -> Verdict:
     mine = gather((), made="")["program"]["packages"].get("tacit")
     same = program["code"] == code_hash()
     if same or mine == program["packages"].get("tacit"):
-        return Verdict("the program is this one", same)
+        return Verdict("the program is identical to this one", same)
     return Verdict(
-        "the program is this one", None, "another version made this; its numbers were computed again by mine"
+        "the program is identical to this one", None, "another version of tacit wrote this; its numbers were recomputed"
     )
 
 

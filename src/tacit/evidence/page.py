@@ -33,7 +33,7 @@ code { font: .82rem ui-monospace, monospace; overflow-wrap: anywhere; }
 
 
 def page(claims: Claims) -> str:
-    """Return the page of some claims; it depends on nothing else, so that it can be verified."""
+    """Return the page of the claims; it depends on nothing else, so it can be verified."""
     total = claims["total"]
     fine = all(one["ok"] for one in claims["collections"]) and total["worst_loss"] is not None
     word = '<span class="good">✓ holds</span>' if fine else '<span class="bad">✗ FAILS</span>'
@@ -159,7 +159,7 @@ def _readers(readers: Claims) -> str:
         "<h2>What readers of answers learn</h2><p>The numbers above hold against the collector, who sees every report. "
         f"A reader who sees answers only, and knows the reports of {given['known']:,} people, learns less if "
         f"{given['people']:,} people report{classes}: over all of this at most "
-        f"e<sup>{shown_loss(total['epsilon'])}</sup>, but for a chance of {float(Fraction(total['delta'])):g}.</p>"
+        f"e<sup>{shown_loss(total['epsilon'])}</sup>, except with probability {float(Fraction(total['delta'])):g}.</p>"
         f"{_table(['collection', 'crowd', 'central epsilon', ''], rows)}<p>This holds if</p><ul>{listed}</ul>"
         "<p>Further answers about the same people cost nothing; rounds add up.</p>"
     )

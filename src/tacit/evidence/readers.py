@@ -1,4 +1,4 @@
-"""What readers of answers learn, as claims: of every collection, and in total over rounds."""
+"""Claims about what readers of answers learn, for every collection and in total over rounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Claims = dict[str, Any]
 
 @dataclass(frozen=True)
 class Readership:
-    """How many people report, those of the smallest class, and those whose reports readers know."""
+    """How many people report, how many are in the smallest class, and how many have reports that readers know."""
 
     people: int
     delta: Fraction = DELTA
@@ -30,7 +30,7 @@ class Readership:
     known: int = 0
 
     def loss(self, collection: Collection) -> CentralLoss:
-        """Return what readers learn at most about a person of a collection."""
+        """Return an upper bound on what readers learn about a person from a collection."""
         audit, contract = collection.audit(), collection.contract
         ratio = audit.ratio if audit.ok else None
         return central_loss(contract, ratio, people=self.people, delta=self.delta, alike=self.alike, known=self.known)
@@ -48,8 +48,8 @@ class Readership:
 def central_claims(collections: Iterable[Collection], readers: Readership) -> Claims:
     """Return the central loss of each collection, and a person's total.
 
-    In a round a person is in one tier of a schema; over rounds and schemas epsilons and deltas add up. A round that
-    nothing is claimed about counts with its local loss, which readers do not exceed either.
+    In a round a person is in one tier of a schema; over rounds and schemas epsilons and deltas add up. A round without
+    a central claim counts with its local loss, which also bounds readers.
     """
     by_collection: Claims = {}
     worst: dict[tuple[str, str], tuple[float, Fraction]] = {}

@@ -1,4 +1,4 @@
-"""An empirical check of the shipped encoder: encode two records many times, and bound how well they differ.
+"""An empirical check of the shipped encoder: encode two records many times, and bound how well they are told apart.
 
 The exact audit proves what the contract's integers do. Trials test the actual output of `Collection.encode` with the
 system's generator. For two people with different records, the most distinguishing event is that a code supports one's
@@ -68,7 +68,7 @@ class Trial:
     def problem(self, alpha: float) -> str:
         """Return the problem, or ""."""
         if self.lower_bound(alpha) > self.epsilon:
-            return "tells more than its budget"
+            return "reveals more than its budget allows"
         for count, chance in zip(self.supported, self.expected, strict=True):
             low, high = proportion_bounds(count, self.trials, alpha)
             if not low <= chance <= high:
@@ -95,7 +95,7 @@ class Trials:
 
     @property
     def ok(self) -> bool:
-        """Whether the trials show nothing against the encoder."""
+        """Whether the trials found no evidence against the encoder."""
         return not self.problems
 
     @property

@@ -1,7 +1,8 @@
 """Classes of values.
 
 For questions about attributes whose joint table would be large, each attribute is divided into **classes** of values
-that the question treats alike, such as inside and outside a range: the table of maximum entropy over classes is small.
+that the question does not distinguish, such as inside and outside a range: the maximum-entropy table over classes is
+small.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ TINY = 1e-300
 
 
 def classes(vectors: Vector, weights: Vector, most: int) -> Vector:
-    """Return classes x values, 1 where a class holds a value: those on which all vectors are alike.
+    """Return classes x values, 1 where a class holds a value: values on which all vectors agree share a class.
 
-    If there are too many, neighbours in the order of the vectors share a class, of about the same weight.
+    If there are too many, neighbours in the order of the vectors are merged into classes of about the same weight.
     """
     distinct, member = np.unique(vectors, axis=1, return_inverse=True)
     member = member.ravel()

@@ -1,13 +1,13 @@
-"""Draw a fitted table towards the data wherever they contradict it: no answer should be worse than least squares.
+"""Correct a fitted table where the data contradict it, so that no answer is worse than least squares.
 
-In the directions of the data's information, from the best known to the least, a fitted table differs from the
-least-squares one by coefficients whose noise is known. Where the fit is right these differences are noise alone.
-Directions of about the same information are one block; of a block's differences a part is added to the table,
+Along the eigenvectors of the data's information, from the best known to the least, a fitted table differs from the
+least-squares table by coefficients whose noise is known. Where the fit is right these differences are pure noise.
+Directions of about the same information form a block; a share of a block's differences is added to the table,
 
     1 - CAUTION * (m - 2) / sum of squared differences in units of their noise,      at least 0,
 
 by Stein's estimator: for a block of m > 2 directions its squared error is at most that of least squares, whatever the
-truth is and whatever the fit was, and it adds next to nothing to a fit that is right.
+truth is and whatever the fit was, and it adds almost nothing to a fit that is right.
 
 Reference   James and Stein 1961; Green and Strawderman 1991 (combining biased and unbiased estimators).
 """
@@ -29,14 +29,14 @@ CAUTION = 1.25
 """Multiple of Stein's shrinkage; up to 2 the result is never worse than least squares."""
 
 BLOCK = 6
-"""Directions of the first block, those that are known best; each further block has twice as many."""
+"""Directions of the first block, which has the best-known ones; each further block has twice as many."""
 
 KNOWN = 1e-9
-"""Information, relative to the largest, below which a direction is not seen at all."""
+"""Information, relative to the largest, below which a direction counts as unobserved."""
 
 
 def draw_to_data(observed: Observed, table: Vector) -> Vector:
-    """Return a table of one attribute with what the data say against it."""
+    """Return a table of one attribute, corrected by the data."""
     [stack] = observed.stacks
     if not 3 < table.size <= MOST_CELLS:
         return table

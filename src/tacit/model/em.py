@@ -57,7 +57,7 @@ def rows_of(oracle: Oracle) -> Vector:
 def likeliest(oracles: Sequence[Oracle], counts: npt.NDArray[np.int64]) -> Likeliest:
     """Return the frequencies of maximum likelihood for these counts of codes.
 
-    There is an axis for each attribute; leading ones are counts by themselves.
+    There is an axis for each attribute; leading axes are independent problems.
     """
     if math.prod(one.alphabet for one in oracles) > MOST_EM_CELLS:
         message = "Expectation maximisation enumerates all combinations of codes; these attributes have too many."

@@ -1,4 +1,4 @@
-"""Maximum entropy: the table that agrees with given smaller tables and adds nothing else, by proportional fitting."""
+"""Maximum entropy: the table of maximum entropy that agrees with given smaller tables, by proportional fitting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Fitted", "maximum_entropy"]
 SWEEPS = 500
 
 TOLERANCE = 1e-11
-"""Change of a cell below which the fit has settled."""
+"""Change of a cell below which the fit has converged."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,8 @@
-"""Evidence: noisy tables, and what they say about a few attributes.
+"""Evidence: noisy tables, and their information about a few attributes.
 
 A **noisy table** is an unbiased table of shares over cells of some attributes. Every attribute has its own
-**partition**, the cell of each value; partitions of different tables need not be nested in each other. All that is
-known about people is a list of such tables: the views of a service, pairs of views of two services, a curator's noisy
-marginals.
+**partition**, the cell of each value; partitions of different tables need not be nested in each other. The evidence is
+a list of such tables: the views of a service, pairs of views of two services, a curator's noisy marginals.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ Cells = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute of a model: how many values, and whether they are in an order.
+    """An attribute of a model: its number of values, and whether they are ordered.
 
-    The last values, as many as ``apart`` says, are not in it: NULL, and extra cells. Attributes of one service in which
-    people may have no row have one ``presence``, the place of that attribute.
+    The last ``apart`` values are outside the order: NULL, and extra cells. Attributes of one service in which people
+    may have no row share one ``presence``, the place of that attribute.
     """
 
     name: str
@@ -50,15 +49,14 @@ class NoisyTable:
     shares: Vector
     precision: Vector
     split: bool = False
-    """Whether the first attribute is public classes: another table has the same reports, of everybody."""
+    """Whether the first attribute is public classes; another table then has the same reports for everybody."""
 
     own: float = 0.0
-    """Share of the variance that comes from the people in a cell itself: it is in proportion to them, where precision
-    takes them for even."""
+    """Share of the variance that is proportional to the people in a cell; precision assumes equal cells."""
 
     @cached_property
     def keys(self) -> dict[int, bytes]:
-        """What equal partitions of an attribute share."""
+        """The key that equal partitions of an attribute share."""
         return {i: own.tobytes() for i, own in zip(self.attributes, self.partitions, strict=True)}
 
     def partition(self, attribute: int) -> Cells:
@@ -85,7 +83,7 @@ class Observed:
     """All observations of one table: weighted sums of its cells.
 
     ``along(table, stacks)`` are all sums that could have been observed, a block for each combination of partitions;
-    ``value`` is what was seen and ``weight`` its precision, 0 where nothing shows a combination.
+    ``value`` is the observation and ``weight`` its precision, 0 where a combination is unobserved.
     """
 
     stacks: tuple[Vector, ...]
@@ -112,7 +110,7 @@ class Observed:
         return along(sums, [stack.T for stack in self.stacks])
 
     def information(self, shifts: Vector) -> Vector:
-        """Return the information about cells, the curvature of half the misfit, times shifts of the table."""
+        """Return the information matrix of the cells (the Hessian of half the misfit) times shifts of the table."""
         return self.back(self.weight * self.sums(shifts))
 
     def gradient(self, table: Vector) -> Vector:
@@ -125,19 +123,19 @@ class Observed:
 
 
 def within(cells: Cells, values: Vector) -> Vector:
-    """Return cells x values: the share of a cell's people that each value has; even where a cell has none."""
+    """Return cells x values: the share of each value in a cell's people; equal shares where a cell has none."""
     return indicators(cells) * _shares_within(cells, values)
 
 
 def _shares_within(cells: Cells, values: Vector) -> Vector:
-    """Return for each value its share of the people of its cell."""
+    """Return, for each value, its share of the people of its cell."""
     mass, count = np.bincount(cells, values)[cells], np.bincount(cells)[cells]
     shares: Vector = np.where(mass > 0, values / np.where(mass > 0, mass, 1.0), 1 / count)
     return shares
 
 
 def _overlap(cells: Cells, fine: Cells, shares: Vector) -> Vector:
-    """Return cells x fine cells: the share of a fine cell's people that each cell has, from those of its values."""
+    """Return cells x fine cells: the share of each cell in a fine cell's people, from the shares of its values."""
     sizes = int(cells.max()) + 1, int(fine.max()) + 1
     made: Vector = np.bincount(cells * sizes[1] + fine, shares, sizes[0] * sizes[1]).astype(np.float64)
     return made.reshape(sizes)
@@ -150,10 +148,10 @@ def observe(
     values: Sequence[Vector],
     expected: Vector | None = None,
 ) -> Observed:
-    """Return what tables say about some attributes in the cells of a fit; other attributes are summed out.
+    """Return the observations of some attributes in the cells of a fit; other attributes are summed out.
 
-    The shares of values say which part of a fitted cell lies in a cell of the evidence where neither holds the other.
-    The variances of observations are those of people ``expected`` in the cells of the fit, or else of even ones.
+    Where a fitted cell and a cell of the evidence overlap, the shares of values determine the overlap. The variances of
+    observations are those of the people ``expected`` in the cells of the fit, by default equally many.
     """
     parts = [_shares_within(own, shares) for own, shares in zip(fine, values, strict=True)]
     counts = [int(own.max()) + 1 for own in fine]
@@ -196,7 +194,7 @@ def observe(
 
 
 def _merge(cells: Cells, fine: Cells, most: int) -> Cells | None:
-    """Return how cells are merged that are finer than those of the fit; None where they are not."""
+    """Return how cells finer than those of the fit are merged; None where they are not finer."""
     if cells.max() < most:
         return None
     first = np.unique(cells, return_index=True)[1]

@@ -1,12 +1,12 @@
-"""Tables of three attributes and more: of maximum entropy, given all pairs and what wider views say beyond them.
+"""Tables of three attributes and more: maximum entropy given all pairs and the wider views.
 
 Attributes are divided into **groups** of values: the cells of the tables of pairs or, if these are too many, the
-classes of values that a question treats alike.
+classes of values that a question does not distinguish.
 
 The error of a total follows from the errors of the given tables. In a table of maximum entropy, a small change of the
 given tables changes a total by as much as it changes the total's **projection**: the sum of functions of one attribute,
 of two, and of the wider sets that is closest to its weights under the table. So the error has a part for each function,
-from the fit that the function is read from.
+from the fit of that function's table.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Joint:
                 mean = (left * table).sum(axis=_others(one, table.ndim)) / inside[one]
                 means[one] += mean
                 left = left - _spread(mean, one, table.ndim)
-        for larger in reversed(sets):  # leave to a smaller set what it can express
+        for larger in reversed(sets):  # remove the part that a smaller set can express
             for one in sets[: sets.index(larger)]:
                 if set(one) < set(larger):
                     places = tuple(larger.index(axis) for axis in one)

@@ -1,4 +1,4 @@
-"""Tables for people: a row for each combination of values, with its estimate; two attributes give a heat map."""
+"""Labelled tables: a row for each combination of values, with its estimate; two attributes give a heat map."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Marginal(Answer):
         self.names, self.labels, self.counts = tuple(names), [tuple(own) for own in labels], counts
 
     def plot(self, column: str | None = None, *, path: Any = None) -> Picture:
-        """Chart the table: SVG text that notebooks draw; ``path`` also writes it to a file."""
+        """Chart the table as SVG, which notebooks display; ``path`` also writes it to a file."""
         if len(self.names) != 2 or max(map(len, self.labels)) > MOST:
             return super().plot(column, path=path)
         return write_picture(Picture(heat_map(self.names, self.labels, self.counts)), path)
@@ -42,7 +42,7 @@ class Marginal(Answer):
 def label_table(
     attributes: Sequence[Ordinal | Categorical], table: Table, people: int, confidence: float, most: float
 ) -> Marginal:
-    """Return the table of counts with the original values as labels; there may be more people, but at most ``most``."""
+    """Return the table of counts with the original values as labels; ``most`` bounds the number of people."""
     labels = [[shown_value(own, i) for i in range(own.size)] for own in attributes]
     counts, errors = people * table.frequencies, people * table.errors
     unbiased = counts if table.unbiased is None else people * table.unbiased
@@ -57,7 +57,7 @@ def label_table(
 
 
 def _estimate(count: float, error: float, unbiased: float, people: int, confidence: float, most: float) -> Estimate:
-    """Return a post-processed count, with the uncertainty of the unbiased one about a number from 0 to the people."""
+    """Return a post-processed count, with the uncertainty of the unbiased one, limited to 0 to the number of people."""
     bounds, quantile = (0.0, most), t_quantile(0.5 + confidence / 2, math.inf)
     low, high = open_interval(unbiased, error, bounds, confidence, quantile)
     around = Truncated.of(unbiased, error, *bounds).error_around(count)

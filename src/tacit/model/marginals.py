@@ -27,10 +27,10 @@ __all__ = ["METHODS", "Table", "linear_table", "marginal"]
 METHODS = ("fit", "calm", "linear", "uniform")
 
 EXACT_CELLS = 1024
-"""Cells up to which variances are exact; above, partitions are taken to share their eigenvectors."""
+"""Maximum cells for exact variances; above, partitions are assumed to share their eigenvectors."""
 
 MOST_ERRORS = 1024
-"""Cells up to which the errors of a table that no view reports are computed."""
+"""Maximum cells of a table that no view reports for which errors are computed."""
 
 COARSE = (
     "views report these attributes in coarser cells only: values within a cell are assumed equally likely "
@@ -65,7 +65,7 @@ def marginal(model: Model, attributes: Sequence[int], method: str = "fit") -> Ta
     if (cells := math.prod(sizes)) > MOST_TABLE_CELLS:
         message = f"The table would have {cells:,} cells; at most {MOST_TABLE_CELLS:,} fit. Name fewer attributes."
         raise UnanswerableError(message, code="table-too-large")
-    varying = tuple(i for i in asked if model.attributes[i].size > 1)  # constants are in no view
+    varying = tuple(i for i in asked if model.attributes[i].size > 1)  # views do not contain constants
     if not varying:
         return Table(asked, np.ones(sizes), np.zeros(sizes), ("the same for everybody",))
     if method == "uniform":
@@ -118,7 +118,7 @@ def _errors(model: Model, asked: tuple[int, ...]) -> Vector:
 
 
 def linear_table(attributes: Sequence[Attribute], evidence: Sequence[NoisyTable], asked: tuple[int, ...]) -> Table:
-    """Return the least-squares table of attributes that are shown together, and its errors; the total is known."""
+    """Return the least-squares table of attributes that are reported together, and its errors; the total is known."""
     sizes = [attributes[i].size for i in asked]
     even = [np.full(size, 1 / size) for size in sizes]
     observed = observe(evidence, asked, [np.arange(size) for size in sizes], even)
@@ -139,7 +139,7 @@ def linear_table(attributes: Sequence[Attribute], evidence: Sequence[NoisyTable]
 
 
 def _variances(observed: Observed) -> tuple[Vector, bool]:
-    """Return the variance of each cell, as far as views show it, and whether they show single values."""
+    """Return the variance of each cell, as far as views determine it, and whether they show single values."""
     cells = math.prod(observed.shape)
     if cells <= EXACT_CELLS:
         columns = observed.information(np.eye(cells).reshape(-1, *observed.shape)).reshape(cells, cells)

@@ -1,4 +1,4 @@
-"""Margins: sums of a table over all axes but some, which a fit leaves as they are.
+"""Margins: sums of a table over all but some axes, which a fit preserves.
 
 Shifts of a table that keep given margins are those without a part in the span of functions of the margins' axes. In the
 coordinates ``u = shift / sqrt(table)`` the nearest such shift is an orthogonal projection.
@@ -21,7 +21,7 @@ Faces = Sequence[tuple[int, ...]]
 """Sets of axes."""
 
 ROUGHLY = 1e-6
-"""Change of a cell below which margins have settled while a table is fitted."""
+"""Change of a cell below which margins have converged while a table is fitted."""
 
 SMALL = 1e-9
 """Ridge added to products, relative to the largest: margins overlap, so some functions occur twice."""
@@ -46,7 +46,7 @@ class Margins:
         self._ends = np.cumsum([0, *(math.prod(shape) for shape in self._shapes)])
         products = self._products(table)
         products += SMALL * products.max() * np.eye(len(products))
-        first = self._ends[1]  # cells of one margin are apart: this block is diagonal
+        first = self._ends[1]  # cells of one margin are disjoint, so this block is diagonal
         self._first, beside = np.diag(products)[:first], products[:first, first:]
         self._beside = beside / self._first[:, None]
         self._rest = np.linalg.inv(products[first:, first:] - beside.T @ self._beside)

@@ -1,4 +1,4 @@
-"""The model: tables fitted to noisy tables, which answer SQL, make marginals and synthetic rows.
+"""The model: tables fitted to noisy tables, for SQL answers, marginals and synthetic rows.
 
 Tables of single attributes come first; a pair's table has exactly these marginals, so answers add up. A table is fitted
 when a question first needs it. Only the attribute's own table distinguishes cells finer than `PAIR_CELLS`. Larger
@@ -38,10 +38,10 @@ WIDE_CELLS = 2**12
 """Maximum cells of a fitted table of three attributes and more."""
 
 SMALL_CELLS, POOLED = 64, 48
-"""Cells up to which a table of categories shares its prior with others of its kind, and how many are asked."""
+"""Maximum cells of a table of categories that shares its prior with similar tables, and how many of these are used."""
 
 MOST_EDGES = 128
-"""Maximum pairs that are fitted to find how attributes depend on each other that nothing shows together."""
+"""Maximum pairs fitted to find the dependence of attributes that no table shows together."""
 
 JOINT_CELLS, MOST_CLASSES = 2**18, 16
 """Maximum cells of a table of maximum entropy, and classes of one of its attributes."""
@@ -53,7 +53,7 @@ MOST_TABLE_CELLS = 2**20
 """Maximum cells of a marginal."""
 
 WEAK = 0.5
-"""Effective parameters below which the evidence says almost nothing about a table."""
+"""Effective parameters below which the evidence carries almost no information about a table."""
 
 AT_ONCE = 64
 """Directions whose errors are computed together."""
@@ -71,7 +71,7 @@ class Model:
         people: float,
         known: Mapping[int, Vector] | None = None,
     ) -> None:
-        """Take evidence; the shares of values of public attributes are ``known``."""
+        """Use this evidence; the shares of values of public attributes are ``known``."""
         self.attributes, self.evidence, self.people = tuple(attributes), tuple(evidence), people
         self._known = known or {}
         self._shown = {table.attributes for table in evidence}
@@ -170,7 +170,7 @@ class Model:
         return fit.how if fit else "known"
 
     def is_weak(self, attributes: Key) -> bool:
-        """Return whether the evidence says so little about attributes that their table is an assumption."""
+        """Return whether the evidence carries too little information about attributes to determine their table."""
         if not self.together(attributes):
             return len(attributes) == 1
         fit = self._one(attributes[0])[0] if len(attributes) == 1 else self.face(attributes)[0]
@@ -181,7 +181,7 @@ class Model:
         return any(set(attributes) <= set(shown) for shown in self._shown)
 
     def faces(self, attributes: Sequence[int]) -> list[Key]:
-        """Return the largest sets of three and more among attributes that evidence shows together and are fitted."""
+        """Return the largest fitted sets of three or more of the attributes that evidence shows together."""
         faces: list[Key] = []
         widest = max((len(shown) for shown in self._shown), default=0)
         cells = {i: int(self._cells_of(i, PAIR_CELLS).max()) + 1 for i in attributes}
@@ -193,13 +193,13 @@ class Model:
         return faces
 
     def values(self, attribute: int) -> Vector:
-        """Return the share of each value; values that its table does not distinguish are even."""
+        """Return the share of each value; values that the table does not distinguish have equal shares."""
         cells = self._cells_of(attribute, ONE_CELLS)
         share: Vector = self._one(attribute)[1][cells] / np.bincount(cells)[cells]
         return share
 
     def _one(self, attribute: int) -> tuple[Fit | None, Vector]:
-        """Return the fit of an attribute's own table, and the table; none of one that is known."""
+        """Return the fit of an attribute's own table, and the table; no fit if the table is known."""
         with self._door:
             if attribute not in self._ones:
                 cells = self._cells_of(attribute, ONE_CELLS)
@@ -219,7 +219,7 @@ class Model:
             return self._ones[attribute]
 
     def _as_present(self, attribute: int, table: Vector) -> Vector:
-        """Return a table whose real and extra cells have the shares that the service's presence has."""
+        """Rescale a table so that its real and extra cells have the shares of the service's presence."""
         presence = self.attributes[attribute].presence
         if presence is None:
             return table
@@ -228,7 +228,7 @@ class Model:
         return np.concatenate([real * (shares[0] / real.sum()), shares[1:]])
 
     def _possible(self, face: Key) -> Vector:
-        """Return 1 for combinations of cells that somebody can have: extra cells are those of all attributes."""
+        """Return 1 for possible combinations of cells: an extra cell of one attribute is that of all attributes."""
         cells = [self._cells_of(i, PAIR_CELLS) for i in face]
         table = np.ones([int(own.max()) + 1 for own in cells])
         for (a, i), (b, j) in itertools.combinations(enumerate(face), 2):
@@ -252,7 +252,7 @@ class Model:
             return self._faces[face]
 
     def _alone(self, face: Key) -> tuple[Fit, list[Key], list[Vector]]:
-        """Return the fit of a set by itself; the margins it keeps, by their axes, and their tables."""
+        """Return the fit of a set alone; the margins it preserves, by their axes, and their tables."""
         if face not in self._fits:
             cells, values = [self._cells_of(i, PAIR_CELLS) for i in face], [self.values(i) for i in face]
             given = [indicators(own) @ share for own, share in zip(cells, values, strict=True)]
@@ -273,7 +273,7 @@ class Model:
         return self._fits[face]
 
     def _is_small(self, face: Key) -> bool:
-        """Return whether a table is too small to learn from it alone how far its cells scatter around the base."""
+        """Return whether a table is too small to estimate the scatter of its cells around the base from it alone."""
         cells = [int(self._cells_of(i, PAIR_CELLS).max()) + 1 for i in face]
         return min(cells) > 1 and math.prod(cells) <= SMALL_CELLS and not any(self.attributes[i].ordered for i in face)
 
@@ -287,7 +287,7 @@ class Model:
         return self._priors[order]
 
     def _pair(self, pair: Key) -> Vector:
-        """Return the table of a pair; if nothing shows it, what follows through others, or the product."""
+        """Return the table of a pair; if no table shows it, derive it through other pairs, or use the product."""
         if self.together(pair):
             return self.face(pair)[1]
         path = self._path(pair)
@@ -386,7 +386,7 @@ class Model:
         return Joint(attributes, tuple(groups), values, table)
 
     def _classes(self, attributes: Key, functionals: Sequence[Functional]) -> list[Vector]:
-        """Return groups of values that functionals treat alike."""
+        """Return groups of values that functionals do not distinguish."""
         most = max(2, min(MOST_CLASSES, int(JOINT_CELLS ** (1 / len(attributes)))))
         groups = []
         for attribute in attributes:

@@ -1,9 +1,9 @@
-"""Tables of two attributes of different services, from what the same people reported in both.
+"""Tables of two attributes of different services, from the reports of the same people to both.
 
-What a report says about an attribute's cells has their indicator as its mean, whoever sent it; a person's two reports
-are drawn independently, so the mean of the product is the share of the pair of cells. Each side is centred first, so
-that it sums to 1 for every report: that is still unbiased, and takes most of the noise of the other side's total away.
-Views that show an attribute in one partition are averaged by their precision: a table for every two partitions.
+The decoded cells of a report have the indicator of the sender's cell as their mean; a person's two reports are drawn
+independently, so the mean of the product is the share of the pair of cells. Each side is centred first, so that it sums
+to 1 for every report: this is still unbiased, and removes most of the noise of the other side's total. Views with the
+same partition of an attribute are averaged by precision, so there is a table for every two partitions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Side", "by_class", "cell_noise", "own_noise", "paired_tables", "part
 Codes = npt.NDArray[np.int64]
 
 DENSE_PAIRS = 2**22
-"""Pairs of codes that are counted in a table; more are multiplied row by row."""
+"""Maximum pairs of codes that are counted in a table; more are multiplied row by row."""
 
 AT_ONCE = 2**16
 """Rows that are multiplied at once."""
@@ -37,26 +37,26 @@ SMALL = 1e-12
 
 
 def partition_of(service: ServiceContract, view: CompiledView, attribute: int) -> Cells:
-    """Return the cell of each value of an attribute in a view; extra cells are behind."""
+    """Return the cell of each value of an attribute in a view; extra cells come last."""
     own = service.levels[attribute][view.levels[attribute]].table()
     cells = int(own.max()) + 1
     return np.concatenate([own, np.arange(cells, cells + service.extras)])
 
 
 def cell_noise(oracle: Oracle) -> float:
-    """Return the variance of a cell per report: the oracle's, and that of who drew the view; people are even."""
+    """Return the variance of a cell per report: the oracle's, and that of who drew the view, for equal cells."""
     return float(oracle.noise) + 1 / oracle.domain
 
 
 def own_noise(oracle: Oracle) -> float:
-    """Return the share of that variance which is in proportion to the people of a cell."""
+    """Return the share of that variance that is proportional to the people of a cell."""
     one, neither = oracle.pair_split
     return float((one - neither) / (oracle.keep - oracle.lie) ** 2) / oracle.domain / cell_noise(oracle)
 
 
 @dataclass(frozen=True, eq=False)
 class _Looks:
-    """What codes say about an attribute in one partition: codes x cells, weighted by precision, and the weights."""
+    """Decoded cells of an attribute in one partition: codes x cells, weighted by precision, and the weights."""
 
     partition: Cells
     codes: Codes
@@ -80,7 +80,7 @@ class Side:
             self.codes, self.rows = np.unique(whole, return_inverse=True)
 
     def counts(self, times: Vector, group: Codes, classes: int) -> tuple[Codes, Codes, Vector, Codes]:
-        """Return channels, codes, how often each occurs, and its class, each combination once."""
+        """Return the distinct combinations of channel, code and class, with their counts."""
         summed = np.bincount(self.rows * classes + group, times, len(self.codes) * classes)
         kept = np.flatnonzero(summed)
         channels, codes = np.divmod(self.codes[kept // classes], self._stride)
@@ -88,7 +88,7 @@ class Side:
         return channels.astype(np.int64), codes.astype(np.int64), times, (kept % classes).astype(np.int64)
 
     def looks(self, attribute: int) -> list[_Looks]:
-        """Return what the reports say about an attribute; the number after the last attribute is presence."""
+        """Return the decoded cells of an attribute; the number after the last attribute is presence."""
         by_partition: dict[bytes, list[tuple[Cells, Codes, Vector, float]]] = {}
         for number, channel in enumerate(self.service.channels):
             for view in channel.views:
@@ -113,7 +113,7 @@ class Side:
         return made
 
     def _of_view(self, view: CompiledView, attribute: int, codes: Codes) -> tuple[Vector, float]:
-        """Return what a view's codes say about an attribute's cells, centred, and the variance of a cell."""
+        """Return the decoded cells of an attribute for a view's codes, centred, and the variance of a cell."""
         extras, sizes = self.service.extras, view.oracle.sizes
         axes: list[Vector] = []
         summed = 1
@@ -151,7 +151,7 @@ class Side:
             return made
         sums = np.empty((len(codes), len(picks)))
         step = max(1, SUPPORTS_AT_ONCE // oracle.domain)
-        for start in range(0, len(codes), step):  # an axis is cells apart, or one sum over cells
+        for start in range(0, len(codes), step):  # an axis is either separate cells or one sum over cells
             some = oracle.support(codes[start : start + step])
             table: npt.NDArray[np.generic] = some.reshape(len(some), *oracle.sizes)
             for axis in reversed(range(len(axes))):
@@ -210,7 +210,7 @@ def by_class(
     """Yield the table of everybody and, where there are several, that of all public classes.
 
     ``tables`` and ``reports`` (their precisions) are those of each class; ``exact`` multiplies the precision of cells,
-    ``own`` is the share of the variance that is in proportion to the people of a cell.
+    ``own`` is the share of the variance that is proportional to the people of a cell.
     """
     place, shares = public
     whole = np.tensordot(reports / reports.sum(), tables, (0, 0))
@@ -229,7 +229,7 @@ def by_class(
 
 
 def _places(side: Side, looks: list[_Looks]) -> tuple[Codes, Codes]:
-    """Return for each row which looks have its code, -1 if none have, and the code's place among theirs."""
+    """Return, for each row, the looks that contain its code (-1 for none), and the code's index among them."""
     which, places = np.full(len(side.codes), -1), np.zeros(len(side.codes), dtype=np.int64)
     for number, own in enumerate(looks):
         which[own.codes], places[own.codes] = number, np.arange(len(own.codes))
@@ -237,7 +237,7 @@ def _places(side: Side, looks: list[_Looks]) -> tuple[Codes, Codes]:
 
 
 def _product(first: _Looks, second: _Looks, left: Codes, right: Codes, times: Vector) -> tuple[Vector, float]:
-    """Return the weighted sum over rows of the products of what both codes say, and the sum of the weights."""
+    """Return the weighted sum over rows of the products of both decoded codes, and the sum of the weights."""
     weight = float((times * first.weights[left] * second.weights[right]).sum())
     pairs = len(first.codes) * len(second.codes)
     if pairs <= DENSE_PAIRS:

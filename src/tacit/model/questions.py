@@ -150,7 +150,7 @@ class Tables:
 
 
 def check_rows(rows: int, seed: int | None) -> None:
-    """Refuse a number of synthetic rows, or a seed, that is none."""
+    """Refuse an invalid number of synthetic rows or seed."""
     if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
         message = f"rows must be a whole number from 1 to {MOST_ROWS:,}."
         raise UsageError(message, code="bad-option")
@@ -171,7 +171,7 @@ class _Together:
         self.people = round(self._model.people * rows)
 
     def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
-        """Return the table of some attributes, and how many rows of records there may be."""
+        """Return the table of some attributes, and the maximum number of rows."""
         made = marginal(self._model, attributes, self._method)
         if not self._extras:
             return made, self.people

@@ -1,8 +1,8 @@
 """Evidence from reports: a table for each view of a service, and for pairs of views of two services.
 
 **One service.** A view's codes are decoded into unbiased shares of its cells. Where people may have no row, or several,
-every attribute has a value in addition for each extra cell (none, skip): nobody is in such a cell of one attribute and
-in another one of a second attribute.
+every attribute has an additional value for each extra cell (none, skip); all attributes of a person are in the same
+extra cell or in none.
 
 **Two services.** Pairs of views of two services, `tacit.model.pairs`.
 
@@ -36,7 +36,7 @@ Counts = Mapping[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
 Codes = npt.NDArray[np.int64]
 
 MOST_VIEW_CELLS = 2**22
-"""Views with more cells are not decoded: each cell would be noise alone."""
+"""Maximum cells of a view that is decoded: with more, each cell would be pure noise."""
 
 IMPOSSIBLE = 1e-3
 """Variance of an impossible combination of values, in units of another cell's."""
@@ -46,8 +46,8 @@ IMPOSSIBLE = 1e-3
 class Reports:
     """Reports of some services by the same people: for each row a channel and code of each service.
 
-    ``times`` is how many such rows there are, ``group`` the class of public columns, ``left_out`` the share of people
-    who were not asked, in a panel.
+    ``times`` counts equal rows, ``group`` is the class of public columns, and ``left_out`` the share of people whom a
+    panel did not ask.
     """
 
     services: tuple[ServiceContract, ...]
@@ -58,7 +58,7 @@ class Reports:
     left_out: float = 0.0
 
     def equals(self, other: Reports) -> bool:
-        """Tell whether these are the same reports."""
+        """Return whether these are the same reports."""
         return self.services == other.services and all(
             np.array_equal(left, right) for left, right in zip(self._columns, other._columns, strict=True)
         )
@@ -72,7 +72,7 @@ class Reports:
         return self.services[number].service.sends * len(self.services[number].channels)
 
     def repeats(self, number: int | None) -> int:
-        """Return how many rows each report of a service is in, one for every report of the others; or each person."""
+        """Return how many rows of the join contain each report of a service."""
         return math.prod(self.reports(place) for place in range(len(self.services)) if place != number)
 
 
@@ -80,7 +80,7 @@ class Reports:
 class Services:
     """The services of a question, and where their attributes are in its functionals.
 
-    Attributes of a service with extra cells have a value in addition for each of these; **presence** follows them.
+    Attributes of a service with extra cells have an additional value for each of these; **presence** follows them.
     """
 
     services: tuple[ServiceContract, ...]
@@ -105,12 +105,12 @@ class Services:
         return made
 
     def places(self, number: int, asked: frozenset[int] | None) -> list[tuple[int, int]]:
-        """Return the attributes of a service that are asked for: their places in the model, and in the service."""
+        """Return the requested attributes of a service: their places in the model, and in the service."""
         first, stop = self.first[number : number + 2]
         return [(i, i - first) for i in range(first, stop) if asked is None or i in asked]
 
     def functional(self, asked: Functional, group: Vector | None = None) -> Functional:
-        """Return a functional of the model: attributes are extended to extra cells; ``group`` weighs public classes."""
+        """Return a model functional: attributes are extended to extra cells; ``group`` weights public classes."""
         sizes = [attribute.size for attribute in self.attributes()]
         terms = [self._term(term, len(sizes), group) for term in asked.terms]
         return Functional((*sizes, 1 if group is None else len(group)), tuple(terms))
@@ -170,7 +170,7 @@ def model_of(
 
 
 def check_tables(service: ServiceContract) -> None:
-    """Refuse services whose reports are not of cells."""
+    """Refuse services whose reports do not describe cells."""
     if service.derived or service.channels[0].parities:
         message = (
             f"{service.service.name}: tables need a mechanism that neither rounds values nor reports parities (this "
@@ -220,10 +220,10 @@ class _Place:
                     yield from self._of_view(view, np.stack(tables), counts)
 
     def _of_view(self, view: CompiledView, tables: Vector, counts: Vector) -> Iterator[NoisyTable]:
-        """Yield the table of what a view shows and, where rows may be missing, of presence."""
+        """Yield a view's table and, where rows may be missing, that of presence."""
         extras, shown = self.service.extras, [i for i in view.active if view.levels[i]]
         cells = view.oracle.domain
-        reports = counts / (cell_noise(view.oracle) + self.left_out * (cells - 1) / cells**2)  # of even records
+        reports = counts / (cell_noise(view.oracle) + self.left_out * (cells - 1) / cells**2)  # for uniform records
         if extras:
             behind = tables.reshape(len(tables), tables.shape[1], -1)[:, -extras:, 0]
             presence = np.concatenate([1 - behind.sum(axis=1, keepdims=True), behind], axis=1)

@@ -14,15 +14,15 @@ from tacit.model.marginals import Table
 __all__ = ["of_panel"]
 
 SURELY = 7.0
-"""Standard deviations by which the number of people asked in a round never differs from its mean."""
+"""Standard deviations within which the number of people asked in a round is assumed to lie."""
 
 
 def of_panel(table: Table, rows: int, service: Service, design: Design) -> tuple[Table, int, float]:
-    """Return a table of everybody in a panel, how many rows there are, and how many there could be at most.
+    """Scale a table up to all members of a panel; return it with the number of rows and its upper bound.
 
     With y rows of a cell, a person asked adds ``weight * (weight - 1) * y**2`` to the variance of its count, and y is
-    at most the rows that a person may have. Less is added where the number of people is known, which only the total
-    uses here.
+    at most the rows that a person may have. Where the number of people is known, less is added; only the total uses
+    this here.
     """
     each = service.rows_at_most / service.sends
     asked, left_out = rows / each, 1 - 1 / design.weight
@@ -30,6 +30,6 @@ def of_panel(table: Table, rows: int, service: Service, design: Design) -> tuple
     spread = left_out * service.rows_at_most * np.clip(known, 0.0, 1.0) / (max(1.0, asked) * each)
     share = min(1.0, asked / design.enrolled.asked) if design.enrolled else 0.0
     most = design.weight * each * (asked + SURELY * math.sqrt(asked * left_out * (1 - share)))
-    note = f"a panel's newest round, in which a person stands for {design.weight:.4g}; errors include who was asked"
+    note = f"a panel's newest round, in which each person stands for {design.weight:.4g}; errors include who was asked"
     made = replace(table, errors=np.sqrt(table.errors**2 + spread), notes=(*table.notes, note))
     return made, round(design.weight * rows), most

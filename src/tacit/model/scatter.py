@@ -2,11 +2,11 @@
 
     x_a = base_a * r_a,   r_a ~ g,   g a mixture of zero and of narrow bells along a geometric series
 
-Spikes, empty cells and point masses are what g is about: neighbours say nothing about each other, but cell sizes have a
-distribution. The posterior given all observations, whose noise is correlated between cells, is found by expectation
-propagation: every cell's prior is replaced by a normal distribution that has the same mean and variance as the prior
-has where the other cells are taken into account. So there is a mean, a covariance and a marginal likelihood, by which g
-is learned.
+The prior g models spikes, empty cells and point masses: neighbours are independent, but cell sizes share a
+distribution. The posterior given all observations, whose noise is correlated between cells, is approximated by
+expectation propagation: every cell's prior is replaced by a normal distribution that matches its posterior mean and
+variance given the other cells. This gives a mean, a covariance and a marginal likelihood, which is maximised to learn
+g.
 
 Reference   Minka 2001 (expectation propagation); Jiang and Zhang 2009 (empirical Bayes of normal means).
 """
@@ -37,10 +37,10 @@ SETTLED = 1e-4
 """Change of the table, in units of its errors, below which the iteration stops."""
 
 PARAMETERS = 3.0
-"""Parameters that the learned distribution counts for: a few point masses carry it."""
+"""Number of parameters counted for the learned distribution: it mostly consists of a few point masses."""
 
 FLOOR = 0.02
-"""Least cell of a base, relative to an even one."""
+"""Smallest cell of a base, relative to a uniform one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Scatter:
 
 
 def scatter(observed: Observed, base: Vector) -> Scatter | None:
-    """Return the posterior of a table of one attribute; None where the iteration finds none."""
+    """Return the posterior of a table of one attribute; None where the iteration does not converge."""
     cells = base.size
     base = np.maximum(base, FLOOR / cells)
     base = base / base.sum()
@@ -104,7 +104,7 @@ def scatter(observed: Observed, base: Vector) -> Scatter | None:
 
 
 def _parts(grid: Vector, bell: Vector, centre: Vector, around: Vector) -> tuple[Vector, Vector]:
-    """Return how likely each part is where a cell is known to be around a number (logarithm), and its mean then."""
+    """Return the log-likelihood of each part for a cell known to be around a number, and its posterior mean."""
     whole = bell + around
     likely: Vector = -0.5 * (grid - centre) ** 2 / whole - 0.5 * np.log(whole)
     mean: Vector = grid + bell / whole * (centre - grid)

@@ -1,7 +1,7 @@
-"""Fits to observations whose variances are those of the people that the fit finds.
+"""Fits whose observation variances are consistent with the fitted counts.
 
-Noise is the same for all cells, but who drew a view is not: a cell with half of the people varies more than an empty
-one. At epsilon 4 that is most of the variance of a view of few cells.
+The oracle's noise is equal for all cells, but sampling of views is not: a cell with half of the people varies more than
+an empty one. At epsilon 4 this is most of the variance of a view of few cells.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tacit.model.table import Fit
 __all__ = ["settled_fit"]
 
 OWN = 0.2
-"""Mean share of a cell's variance that is its own people's, from which on a table is fitted twice."""
+"""Minimum mean share of a cell's variance from its own people at which a table is fitted twice."""
 
 
 def settled_fit(
@@ -25,7 +25,7 @@ def settled_fit(
     expected: Vector | None,
     fit: Callable[[Observed], Fit],
 ) -> Fit:
-    """Return the fit of some attributes, in given cells with the shares of values; ``expected`` is what is known."""
+    """Return the fit of some attributes, in given cells with the shares of values; ``expected`` has known counts."""
     first = fit(observe(evidence, face, *fine, expected))
     shown = [table.own for table in evidence if not set(face).isdisjoint(table.attributes)]
     return first if sum(shown) < OWN * len(shown) else fit(observe(evidence, face, *fine, first.table))

@@ -3,9 +3,9 @@
     x = base * exp(sum_p theta_p phi_p) / total,   theta_p ~ N(0, scale / order_p**2)
 
 The functions of an ordinal attribute are its first cosines, made orthogonal under the base; those of two attributes are
-their products. Orders are squares of frequencies: curves bend little. How far the functions may go is one number, the
-scale, found by maximising the evidence (MacKay's update) within the Gauss-Newton steps that find theta. The table keeps
-the margins of the base.
+their products. Orders are squares of frequencies: curves bend little. One number, the scale, limits the functions'
+coefficients; it maximises the evidence (MacKay's update) within the Gauss-Newton steps for theta. The table keeps the
+margins of the base.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tacit.model.margins import Faces, Margins, keep_margins
 __all__ = ["Axis", "Smooth", "functions", "smooth"]
 
 WIDEST = 12
-"""Largest product of two attributes' orders: finer waves in both at once were never worth their noise."""
+"""Maximum product of two attributes' orders: finer waves in both at once never reduced the error."""
 
 STEPS = 30
 
 LOWEST = -200.0
-"""Least exponent of a cell, so that margins never overflow."""
+"""Smallest exponent of a cell, so that margins never overflow."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Axis:
     def waves(self, most: int) -> Vector:
         """Return up to ``most`` functions over the cells: cosines, or one for each of few categories.
 
-        Cells apart have one each in addition.
+        Each cell apart has one more.
         """
         own = self.cells - self.apart
         if self.ordered:
@@ -54,7 +54,7 @@ class Axis:
         return wide
 
     def orders(self, count: int) -> npt.NDArray[np.int64]:
-        """Return the order of each function: the frequency of a cosine; categories and cells apart are all alike."""
+        """Return the order of each function: the frequency of a cosine; 1 for all categories and cells apart."""
         waves = count - self.apart if self.ordered else 0
         return np.concatenate([np.arange(1, waves + 1), np.ones(count - waves, dtype=np.int64)])
 
@@ -134,7 +134,7 @@ def smooth(observed: Observed, base: Vector, given: Functions, faces: Faces) -> 
 
 
 def _scale(given: Functions, theta: Vector, left: Vector, scale: float) -> float:
-    """Return the scale of the coefficients, given what share of each one's prior variance is left."""
+    """Return the scale of the coefficients, given the share of each one's prior variance that is left."""
     learned = max(float((1 - left).sum()), 0.1)
     return float(np.clip(((given.order * theta) ** 2).sum() / learned, 1e-4, 100.0)) if len(theta) else scale
 

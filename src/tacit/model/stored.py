@@ -1,4 +1,4 @@
-"""Models of stored reports, kept as long as the reports are the same."""
+"""A cache of models of stored reports, valid until the reports change."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tacit.sql.report_tables import rolled_up
 __all__ = ["Fetched", "Models", "StoredService", "code_counts"]
 
 MOST_MODELS = 32
-"""Models that are kept."""
+"""Maximum cached models."""
 
 MOST_ROWS = 2**19
-"""Rows of reports that are kept to see whether they are still the same; with more, any change makes a new model."""
+"""Maximum rows of reports kept to detect whether they changed; with more, any change requires a new model."""
 
 MOST_MADE = 256
-"""Unbiased estimates of questions that are kept."""
+"""Maximum cached unbiased estimates of questions."""
 
 T = TypeVar("T")
 
@@ -42,14 +42,14 @@ class Fetched:
     tiers: tuple[Reports, ...]
     classes: tuple[tuple[object, ...], ...] = ((),)
     in_order: bool = False
-    """Whether classes are rounds, in their order: neighbours are alike."""
+    """Whether classes are rounds, in order: neighbours are smoothed."""
 
     def model(self, asked: frozenset[int] | None) -> Model:
         """Return the model of these reports."""
         return model_of(self.tiers, len(self.classes), asked, in_order=self.in_order)
 
     def equals(self, other: Fetched) -> bool:
-        """Tell whether the reports are the same."""
+        """Return whether the reports are the same."""
         return (
             self.classes == other.classes
             and len(self.tiers) == len(other.tiers)
@@ -67,7 +67,7 @@ class Models:
         self._lock = threading.Lock()
 
     def of_service(self, tiers: Sequence[StoredService]) -> Model:
-        """Return the model of a service's reports, those of all its tiers together."""
+        """Return the model of a service's reports, over all its tiers."""
 
         def fetch() -> Fetched:
             return Fetched(tuple(self._reports(*tier) for tier in tiers))
@@ -77,8 +77,8 @@ class Models:
     def of(
         self, key: Hashable, fetch: Callable[[], Fetched], asked: frozenset[int] | None = None
     ) -> tuple[Model, tuple[tuple[object, ...], ...]]:
-        """Return a model and its public classes: the one that is kept under a key, if the reports have not changed."""
-        with self._lock:  # two who ask at once wait for one model
+        """Return a model and its public classes: the cached one of a key, if the reports have not changed."""
+        with self._lock:  # concurrent callers wait for one model
             changes = self.engine.changes()
             kept = self._kept.get(key)
             if kept is None or changes is None or kept[0] != changes:
@@ -97,7 +97,7 @@ class Models:
             return kept[2], kept[1].classes
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was made under a key before, if the reports have not changed since; else make it."""
+        """Return the cached value of a key, if the reports have not changed since; else compute it."""
         changes = self.engine.changes()
         kept = self._made.get(key)
         if kept is None or changes is None or kept[0] != changes:
@@ -122,6 +122,6 @@ def code_counts(engine: Engine, table: str, *, rollup: bool = False) -> Counts:
     named = (rows.column(name).cast(pa.int64()).combine_chunks() for name in ("channel", "code", PEOPLE))
     channel, code, people = (np.asarray(np.from_dlpack(column), dtype=np.int64) for column in named)  # without pandas
     order = np.lexsort((code, channel))
-    order = order[people[order] > 0]  # a rollup keeps rows of deleted people, with negative counts
+    order = order[people[order] > 0]  # a rollup has rows of deleted people, with negative counts
     parts = {int(number): order[channel[order] == number] for number in np.unique(channel[order])}
     return {number: (code[own], people[own]) for number, own in parts.items()}

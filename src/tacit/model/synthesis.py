@@ -1,4 +1,4 @@
-"""Synthetic rows from tables: one attribute after another, each given the most informative earlier ones.
+"""Draw synthetic rows from tables: one attribute after another, each given the most informative earlier ones.
 
 The attributes are ordered by the mutual information of two-way tables. Each is drawn given at most three earlier ones,
 from their joint table; its dependence on other attributes follows through these.
@@ -17,19 +17,19 @@ from tacit.estimate.functional import Vector
 __all__ = ["Progress", "Sampler", "draw_rows", "mutual_information"]
 
 PARENTS = 3
-"""Maximum earlier attributes that one is drawn from."""
+"""Maximum earlier attributes on which a draw is conditioned."""
 
 MOST_SYNTHESIS_CELLS, MOST_CELLS = 2**18, 2**15
-"""Maximum cells of a table of two that one is drawn from, and of more: those of maximum entropy take time."""
+"""Maximum cells of a table of two attributes to draw from, and of a larger table, which needs maximum entropy."""
 
 NOTHING = 1e-6
-"""Mutual information, in nats, below which an attribute says nothing about another."""
+"""Mutual information, in nats, below which two attributes count as independent."""
 
 TableOf = Callable[[Sequence[int]], Vector]
 """A function from attributes, in increasing order, to their frequencies."""
 
 Progress = Callable[[int, int], None]
-"""Called with attributes drawn, and all of them."""
+"""Called with the number of attributes drawn, and the total."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -55,7 +55,7 @@ def draw_rows(
 
 
 class Sampler:
-    """Draws attributes, all or some of them, given others; tables of pairs are asked for once."""
+    """Draws all or some attributes, given others; tables of pairs are computed once."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Sampler:
         return drawn
 
     def limit(self, sizes: Mapping[int, int], table_of: TableOf) -> None:
-        """Draw from other tables from now on, of attributes that may have fewer values."""
+        """Switch to other tables, whose attributes may have fewer values."""
         self._sizes, self._table_of = self._sizes | dict(sizes), table_of
 
     def next_of(self, left: Sequence[int], earlier: Sequence[int], others: Sequence[int]) -> int:
@@ -105,7 +105,7 @@ class Sampler:
         return self._information[pair]
 
     def _parents(self, own: int, earlier: list[int]) -> list[int]:
-        """Return the most informative earlier attributes, as far as their joint table is small enough."""
+        """Return the most informative earlier attributes whose joint table is small enough."""
         chosen: list[int] = []
         for i in sorted(earlier, key=lambda i: -self.information(own, i))[:PARENTS]:
             cells = math.prod(self._sizes[k] for k in (own, i, *chosen))
@@ -127,7 +127,7 @@ def _draw(
     table = np.moveaxis(table_of(attributes), attributes.index(own), -1)
     others = [i for i in attributes if i != own]
     flat = np.maximum(table.reshape(-1, sizes[own]), 0.0)
-    flat = np.where(flat.sum(axis=1, keepdims=True) > 0, flat, flat.sum(axis=0))  # never seen
+    flat = np.where(flat.sum(axis=1, keepdims=True) > 0, flat, flat.sum(axis=0))  # this combination has no people
     steps = np.cumsum(flat, axis=1)
     steps /= steps[:, -1:]
     place = np.zeros(rows, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Fit one table to all observations of it: near a base, as near as the data suggest.
+"""Fit one table to all its observations, shrunk towards a base by as much as the data suggest.
 
-The base is the given one (even, or what smaller tables predict), or a smooth table. Cells scatter around it, by a
-variance of ``base / strength``, or, in tables of one attribute, by factors of a learned distribution
+The base is the given one (uniform, or the prediction from smaller tables), or a smooth table. Cells scatter around it,
+with variance ``base / strength``, or, in tables of one attribute, with factors from a learned distribution
 (`tacit.model.scatter`). Every base and strength has a marginal likelihood,
 
     log p = -misfit / 2 - strength KL(x || base) - 1/2 log det(1 + information / strength),
@@ -35,10 +35,10 @@ STRENGTHS = tuple(4.0**k for k in range(9, -6, -1))
 """Strengths to try, in order, until the marginal likelihood has fallen too far."""
 
 LEARNED = 0.0
-"""In place of a strength: factors of a learned distribution."""
+"""Placeholder for a strength: factors of a learned distribution."""
 
 UNSEEN = 0.02
-"""Parameters below which a strength is as good as infinite: the table is the base."""
+"""Parameters below which a strength counts as infinite: the table is the base."""
 
 FALLEN = 8.0
 """Fall of the logarithm of the marginal likelihood after which no weaker strength is tried."""
@@ -47,7 +47,7 @@ NEGLIGIBLE = 0.01
 """Weight below which a candidate is left out of the average."""
 
 RULE_OF_THREE = 3 / 1.96
-"""What n records have not shown at all has a share of less than 3 / n, in 95 of 100 cases."""
+"""The rule of three: with 95 % confidence, something absent from n records has a share below 3 / n."""
 
 ROUNDS = 100
 """Iterations of expectation maximisation over the distribution of strengths."""
@@ -67,14 +67,14 @@ class Candidate:
     likelihood: float
     how: str
     covariance: Vector | None = None
-    """Of the cells, given the base, where it is known as a matrix."""
+    """Covariance of the cells given the base, where it is known as a matrix."""
 
 
 Prior = Mapping[float, float]
 
 
 def even_prior() -> dict[float, float]:
-    """Return the prior that knows nothing: a third on the base itself, on strengths, and on a learned distribution."""
+    """Return the uninformative prior: a third each on the base itself, on strengths, and on a learned distribution."""
     return {math.inf: 1 / 3} | dict.fromkeys(STRENGTHS, 1 / 3 / len(STRENGTHS)) | {LEARNED: 1 / 3}
 
 
@@ -85,7 +85,7 @@ class Fit:
     observed: Observed
     tried: tuple[Candidate, ...]
     faces: tuple[tuple[int, ...], ...]
-    """Margins that are given: errors are of what the table says beyond them."""
+    """Given margins: errors cover the rest of the table."""
 
     prior: Prior | None = None
     """The prior probability of each strength, infinity included."""
@@ -96,7 +96,7 @@ class Fit:
         prior = self.prior or even_prior()
         scores = [one.likelihood + math.log(prior[one.strength] + 1e-300) for one in self.tried]
         for place, one in enumerate(self.tried):
-            if math.isinf(one.strength):  # strengths that were not tried are as good as infinite
+            if math.isinf(one.strength):  # strengths that were not tried count as infinite
                 own = {other.strength for other in self.tried if other.start is one.start} - {math.inf}
                 mass = sum(share for strength, share in prior.items() if strength > max(own, default=LEARNED))
                 scores[place] = one.likelihood + math.log(max(mass, 1e-300))
@@ -107,13 +107,13 @@ class Fit:
 
     @cached_property
     def table(self) -> Vector:
-        """The average table; one of a single attribute is drawn to the data where they contradict it."""
+        """The average table; a table of one attribute is corrected where the data contradict it."""
         average = cast("Vector", sum(weight * one.table for weight, one in self.candidates))
         return draw_to_data(self.observed, average) if average.ndim == 1 else average
 
     @property
     def learned(self) -> float:
-        """How many parameters were learned from the reports; if near 0, the table is an assumption."""
+        """Effective number of parameters learned from the reports; if near 0, the table is an assumption."""
         return sum(weight * one.learned for weight, one in self.candidates)
 
     @property
@@ -127,8 +127,8 @@ class Fit:
         """Return standard errors of sums of cells with weights: directions have a leading axis.
 
         They are posterior errors: of the smooth functions, of cells scattered around them, and of the choice among
-        candidates. What a sample as informative as the reports could have missed altogether is added. No error is
-        larger than half of the distance between the weights, which is all that is possible.
+        candidates. The share that a sample as informative as the reports could have missed entirely is added. No error
+        exceeds half of the range of the weights, the largest possible one.
         """
         flat = directions.reshape(len(directions), -1)
         square = np.zeros(len(directions))
@@ -170,7 +170,7 @@ class Fit:
     def _bare(self, directions: Vector) -> Vector:
         """Return the variance of answers under the weakest assumption: one record of any kind.
 
-        For weights from 0 to 1, its inverse is the size of a sample of exact records that would say as much.
+        For weights from 0 to 1, its inverse is the size of an equally informative sample of exact records.
         """
         waves, known = self._waves
         axes = tuple(range(1, directions.ndim))
@@ -180,7 +180,7 @@ class Fit:
 
     @cached_property
     def missed(self) -> float:
-        """The share of people that may have been missed altogether, if half of the cells of each axis are asked for."""
+        """The share of people that may have been missed entirely, for a question about half of each axis's cells."""
         half = np.ones(())
         for cells in self.observed.shape:
             half = np.multiply.outer(half, np.arange(cells) < (cells + 1) // 2)
@@ -190,7 +190,8 @@ class Fit:
     def _waves(self) -> tuple[list[Vector], Vector]:
         """Functions of each axis, from coarse to fine, and the data's information about each product of them.
 
-        Sums over cells of nested partitions have the same eigenvectors, if their cells are of one size; else nearly.
+        Sums over cells of nested partitions have the same eigenvectors if their cells have one size, else
+        approximately.
         """
         waves = [_eigenvectors(stack.T @ stack) for stack in self.observed.stacks]
         squares = [((stack @ own) ** 2).T for stack, own in zip(self.observed.stacks, waves, strict=True)]
@@ -209,7 +210,7 @@ def fit_table(
     If its axes are given, it may also be near a smooth table.
     """
     bare = Smooth(base, np.zeros((base.size, 0)), np.zeros((0, 0)), 0.0, -observed.misfit(base) / 2)
-    starts = [("what smaller tables predict" if base.ndim > 1 else "the even table", bare)]
+    starts = [("the prediction from smaller tables" if base.ndim > 1 else "the uniform table", bare)]
     if axes:
         given = functions(tuple(axes), tuple(marginals), WAVES[len(axes)])
         if given.values.shape[1]:
@@ -219,7 +220,7 @@ def fit_table(
 
 
 def _chain(observed: Observed, start: Smooth, how: str, faces: Sequence[tuple[int, ...]]) -> list[Candidate]:
-    """Return tables ever farther from a start."""
+    """Return tables at increasing distance from a start."""
     tried = [Candidate(start.table, start, math.inf, start.parameters, start.evidence, how)]
     floor = np.maximum(start.table, 1e-12)
     floor /= floor.sum()
@@ -251,8 +252,8 @@ def _chain(observed: Observed, start: Smooth, how: str, faces: Sequence[tuple[in
 def learn_prior(fits: Sequence[Fit]) -> dict[float, float]:
     """Return the distribution of strengths among tables of one kind, by maximum likelihood.
 
-    The even one counts as one more table. A strength that a table did not try counts as infinite above its first, and
-    as its last below.
+    The uninformative prior counts as one more table. A strength that a table did not try counts as infinite above its
+    first, and as its last below.
     """
     prior = even_prior()
     rows = []

@@ -1,1 +1,1 @@
-"""A running collector, asked over HTTP."""
+"""A running collector, queried over HTTP."""

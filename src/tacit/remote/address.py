@@ -17,7 +17,7 @@ KEY, KEY_FILE = "TACIT_KEY", "TACIT_KEY_FILE"
 SCHEMES = ("http", "https", "tacit")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LONGEST_KEY = 512
-"""Characters of a key file that is taken for one: keys have 54."""
+"""Maximum characters of a key file: keys have 54."""
 
 
 def is_address(value: Any) -> bool:
@@ -32,7 +32,7 @@ def is_address(value: Any) -> bool:
 
 
 def url_of(address: str) -> str:
-    """Return where a collector is asked: https, or plain http for one on this machine that has no certificate.
+    """Return a collector's URL: https, or plain http for a collector on this machine without a certificate.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def url_of(address: str) -> str:
 
 
 def find_key(key: str | None = None, key_file: Any = None) -> str:
-    """Return the key to ask with: as given, of a file, or of the environment; empty if there is none."""
+    """Return the key from the argument, the file or the environment; empty if there is none."""
     if key is not None and key_file is not None:
         message = "Give a key or a file that holds one, not both."
         raise UsageError(message, code="bad-option")

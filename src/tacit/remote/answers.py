@@ -1,4 +1,4 @@
-"""Answers as Arrow streams, written by collectors and read by those who ask: every number as it was computed.
+"""Answers as Arrow streams, written by collectors and read by their clients, with every number as computed.
 
 An estimate is a struct of its value, error, interval, people, degrees of freedom, confidence and robustness; groups
 have their own types. Notes, the watermark, both guarantees and which columns are estimates are metadata of the schema.
@@ -27,7 +27,7 @@ MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 PARTS = ("value", "error", "low", "high", "freedom", "confidence", "max_shift_per_1pct")
 ESTIMATE = pa.struct([("n", pa.int64()), *((part, pa.float64()) for part in PARTS)])
 ABOUT = b"tacit.answer"
-"""Where the schema's metadata keep what belongs to the whole answer."""
+"""Key of the schema's metadata that holds the notes and guarantees of the whole answer."""
 
 ROUNDING = 1e-12
 """Relative difference between two ways to compute the ends of one interval."""
@@ -90,7 +90,7 @@ def answer_from_stream(content: bytes, plan: Callable[[], str] | None = None) ->
 
 
 def _estimate(parts: dict[str, Any]) -> Estimate:
-    """Return an estimate with the interval it came with, which need not be that of its error."""
+    """Return an estimate with its transmitted interval, which its error alone need not determine."""
     shift, interval = float(parts["max_shift_per_1pct"]), (float(parts["low"]), float(parts["high"]))
     made = partial(
         Estimate,
@@ -112,5 +112,5 @@ def _is_same(one: float, other: float) -> bool:
 
 
 def _not_an_answer() -> EngineError:
-    message = "What answers is no collector of a version like this one. Check the address."
+    message = "The answer does not come from a collector of a compatible version. Check the address."
     return EngineError(message, code="not-a-collector")

@@ -1,7 +1,7 @@
-"""A collector as a database: the same questions, asked over HTTP.
+"""A collector as a database: the same questions over HTTP.
 
-Contracts are fetched, and their ids recomputed, so that audits and predictions are this program's own: nothing of them
-has to be believed, and a sample that a prediction is made from never leaves the machine.
+Contracts are fetched and their ids recomputed, and audits and predictions are computed on this machine: the collector
+need not be trusted for them, and the sample that a prediction uses never leaves the machine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tacit.sql.parse import without_explain
 __all__ = ["RemoteDatabase"]
 
 SECONDS = 120.0
-"""A collector interrupts questions after 30 seconds, if its operator has not chosen another time."""
+"""A collector interrupts questions after 30 seconds by default."""
 
 
 class RemoteDatabase:
@@ -86,7 +86,7 @@ class RemoteDatabase:
         return answer_from_stream(content, plan=lambda: self._explain(body))
 
     def _explain(self, body: dict[str, Any]) -> str:
-        """Return how the collector answers a question; it is asked for when it is first looked at."""
+        """Return the collector's explanation of an answer; it is fetched on first use."""
         question = f"EXPLAIN {without_explain(body['sql'])[0]}"
         lines = answer_from_stream(self._transport.post("/v1/query", body | {"sql": question}, MEDIA_TYPE, question))
         return "\n".join(str(line) for (line,) in lines)
@@ -109,7 +109,7 @@ class RemoteDatabase:
         draft = self._json("/v1/draft", {"sql": text, "confidence": confidence}, text)
         name, people, asked = draft.get("collection"), draft.get("people"), draft.get("asked")
         if not isinstance(name, str) or not isinstance(people, int) or not isinstance(asked, str):
-            self.sql(text, confidence=confidence)  # whose error says what is wrong with the question
+            self.sql(text, confidence=confidence)  # its error describes the problem with the question
             raise _not_described()
         collection, wanted = self._collection(name), {"like": like, "decoder": decoder}
         if users is None and error is None and relative is None:
@@ -143,7 +143,7 @@ class RemoteDatabase:
 
     @property
     def collections(self) -> list[Collection]:
-        """The collections that the collector publishes, each as its id says."""
+        """The collections that the collector publishes, each verified against its id."""
         listed = _read(self._transport.get("/v1/collections"))
         try:
             names = [str(one["id"]) for one in listed["collections"]]
@@ -152,7 +152,7 @@ class RemoteDatabase:
         return [self._collection(name) for name in names]
 
     def _collection(self, name: str) -> Collection:
-        """Return a collection whose contract has this id: what a collector says about it is not taken on trust."""
+        """Fetch the collection with this id, and verify that its contract has it."""
         if name not in self._contracts:
             content = self._transport.get(f"/v1/collections/{name}")
             try:
@@ -187,7 +187,7 @@ class RemoteDatabase:
 
 
 def _plain(parameters: Sequence[Any]) -> list[Any]:
-    """Return parameters as JSON has them; decimals keep their digits."""
+    """Return parameters as JSON values; decimals keep their digits."""
     if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence):
         message = "Parameters are a list or a tuple, one value for each ? of the question."
         raise UsageError(message, code="wrong-parameters")
@@ -213,5 +213,5 @@ def _read(content: bytes) -> Any:
 
 
 def _not_described() -> EngineError:
-    message = "What answers is no collector of a version like this one. Check the address."
+    message = "The answer does not come from a collector of a compatible version. Check the address."
     return EngineError(message, code="not-a-collector")

@@ -1,4 +1,4 @@
-"""Requests to a collector: JSON there, JSON or Arrow back, and its problems as the errors that it raised."""
+"""Requests to a collector: JSON out, JSON or Arrow back; problems become the errors that the collector raised."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tacit.errors import EngineError, InternalError, OverloadedError, QueryError
 __all__ = ["Transport"]
 
 MOST_BYTES = 256 << 20
-"""Of an answer: many times what a collector returns."""
+"""Maximum size of an answer: many times what a collector returns."""
 
 VERSION = 1
 ERRORS: dict[str, type[TacitError]] = {name: getattr(own, name) for name in own.__all__}
 
 
 class Transport:
-    """Asks one collector with one key; a connection for each request, so that threads may share it."""
+    """Sends requests to one collector with one key; each has its own connection, so threads may share it."""
 
     def __init__(self, url: str, key: str, timeout: float) -> None:
         self.url = url
@@ -33,11 +33,11 @@ class Transport:
         return f"Transport({self.url!r})"
 
     def get(self, path: str) -> bytes:
-        """Fetch something."""
+        """Send a GET request."""
         return self._ask("GET", path, None, "application/json", "")
 
     def post(self, path: str, body: Mapping[str, Any], accept: str = "application/json", text: str = "") -> bytes:
-        """Send something; ``text`` is the question that errors point into."""
+        """Send a POST request; ``text`` is the question that errors point into."""
         content = json.dumps({"tacit": VERSION, **body}).encode()
         return self._ask("POST", path, content, accept, text)
 
@@ -79,12 +79,12 @@ def _unreachable(host: str, cause: Exception) -> EngineError:
 
 
 def _error_of(content: bytes, status: int, text: str) -> TacitError:
-    """Return a problem as the error that the collector raised."""
+    """Return the error that the collector raised, given its problem document."""
     try:
         problem = json.loads(content)
         title, code, detail = (str(problem[name]) for name in ("title", "code", "detail"))
     except (ValueError, KeyError, TypeError, RecursionError):
-        message = f"What answers is no collector, or a proxy in front of one (status {status}). Check the address."
+        message = f"The answer comes from no collector, or from a proxy (status {status}). Check the address."
         return EngineError(message, code="not-a-collector")
     kind = ERRORS.get(title, EngineError if status >= 500 else TacitError)
     if issubclass(kind, QueryError):

@@ -41,7 +41,7 @@ ARITHMETIC: dict[type[exp.Expr], Callable[[Dual, Dual], Dual]] = {
 
 
 def formula(scope: Scope, node: exp.Expr, where: Total, over: Over | None = None) -> Column:
-    """Return what an output column is made of; ``over`` gives the rows of a window by what it is partitioned by."""
+    """Return the formula of an output column; ``over`` returns the rows of a window, given its partition."""
     if isinstance(node, exp.Paren | exp.Alias):
         return formula(scope, node.this, where, over)
     if isinstance(node, exp.Literal) and not node.is_string:
@@ -69,16 +69,18 @@ def formula(scope: Scope, node: exp.Expr, where: Total, over: Over | None = None
 
 
 def _number_of(scope: Scope, node: exp.Expr, where: Total, over: Over | None) -> Column:
-    """Return a column that arithmetic takes: dates and values of lists are shown as they are."""
+    """Return a numeric column for arithmetic; dates and values of lists are refused."""
     result = formula(scope, node, where, over)
     if isinstance(result, Mode) or (isinstance(result, Quantile) and result.outcomes.label is not None):
-        message = f"{brief_sql(node)} is not a number, so nothing is computed of it. Ask for it as a column of its own."
+        message = (
+            f"{brief_sql(node)} is not a number, so it cannot be used in arithmetic. Select it as a separate column."
+        )
         raise scope.refusal(message, node, "not-a-number")
     return result
 
 
 def _around(scope: Scope, node: exp.Expr, where: Total, over: Over | None) -> Column:
-    """Return a function of what an aggregate gives."""
+    """Return a function applied to an aggregate."""
     after = wrapper(node)
     if after is not None:
         return wrap(_number_of(scope, node.this, where, over), after)
@@ -95,7 +97,7 @@ def _around(scope: Scope, node: exp.Expr, where: Total, over: Over | None) -> Co
 
 
 def _window(scope: Scope, node: exp.Window, over: Over | None) -> Column:
-    """Return SUM(aggregate) OVER (…): the aggregate of all rows that the groups of a partition have together."""
+    """Return SUM(aggregate) OVER (…): the aggregate over all rows of the groups of a partition."""
     inner = node.this.this if isinstance(node.this, exp.Sum) else None
     plain = isinstance(inner, exp.Sum | exp.Count | exp.CountIf | exp.Filter) and not inner.find(exp.Distinct)
     order = node.args.get("order")
@@ -104,7 +106,7 @@ def _window(scope: Scope, node: exp.Window, over: Over | None) -> Column:
         message = (
             "Of window functions, SUM(COUNT(*)) OVER (…) and SUM(SUM(column)) OVER (…) are supported, with PARTITION "
             "BY and one ORDER BY column of GROUP BY (shares of a total, running totals), and ROW_NUMBER, RANK and "
-            "DENSE_RANK as columns of their own."
+            "DENSE_RANK as separate columns."
         )
         raise scope.refusal(message, node, "unsupported-window")
     return formula(scope, inner, over(node.args.get("partition_by") or [], ordered[0] if ordered else None))
@@ -186,7 +188,7 @@ AGGREGATES: dict[type[exp.Expr], Callable[[Scope, exp.AggFunc, Total], Formula]]
     exp.Variance: partial(_spread, sample=True, root=False),
     exp.VariancePop: partial(_spread, sample=False, root=False),
 }
-"""The formula of each aggregate, given the rows that it runs over."""
+"""The formula of each aggregate, given the rows it covers."""
 
 
 def _people(scope: Scope, node: exp.AggFunc, where: Total) -> Total:
@@ -218,7 +220,7 @@ def _is_key(scope: Scope, node: exp.Expr) -> bool:
 
 
 def _present(scope: Scope, node: exp.Expr, where: Total) -> Total:
-    """Return the total of a column's being present; it need not be a number."""
+    """Return the total that counts the rows in which a column is present; it need not be a number."""
     if not isinstance(node, exp.Column):
         if is_sensitive(scope, node):
             table = tabulate(scope, node, "unsupported-expression")
@@ -231,7 +233,7 @@ def _present(scope: Scope, node: exp.Expr, where: Total) -> Total:
 
 
 def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
-    """Return an expression's value, 0 where it is NULL, and the total of its not being NULL."""
+    """Return an expression's value (0 where it is NULL), and the total that counts where it is not NULL."""
     if isinstance(node, exp.Paren):
         return _expression(scope, node.this)
     if isinstance(node, exp.Literal) and not node.is_string:

@@ -33,7 +33,7 @@ from tacit.sql.vectors import kind_of
 __all__ = ["Bound", "Key", "bind"]
 
 MAX_GROUPS = 10_000
-"""Groups of sensitive values in one answer."""
+"""Maximum groups of sensitive values in one answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Key:
     classes: Classes
 
     def is_the(self, scope: Scope, node: exp.Expr) -> bool:
-        """Tell whether an expression is this one."""
+        """Return whether an expression is this key."""
         if isinstance(node, exp.Column) and isinstance(self.node, exp.Column):
             return scope.find(node) == scope.find(self.node)
         return node.unnest() == self.node.unnest()
@@ -53,7 +53,7 @@ class Key:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A question, and the formulas it needs: of its output columns, then of what HAVING and ORDER BY look at."""
+    """A question with the formulas it needs: those of its output columns, then those of HAVING and ORDER BY."""
 
     scope: Scope
     statement: exp.Select
@@ -69,7 +69,7 @@ class Bound:
         return [name for name, _ in self.outputs]
 
     def is_key(self, place: int) -> bool:
-        """Tell whether a column of a row shows a group or a rank, not an estimate."""
+        """Return whether a column of a row shows a group or a rank, not an estimate."""
         if place >= len(self.outputs):
             return False
         output = self.outputs[place][1]
@@ -77,7 +77,7 @@ class Bound:
 
     @cached_property
     def labels(self) -> dict[int, Mode | Quantile]:
-        """Columns of estimates that are no numbers, by their places."""
+        """Columns of non-numeric estimates, by their places."""
         by_place = {}
         for place, (_, node) in enumerate(self.outputs):
             if isinstance(node, exp.Expr) and not is_rank(node):
@@ -92,7 +92,7 @@ class Bound:
         return [key.public for key in self.keys if key.public is not None]
 
     def groups(self) -> list[tuple[int, ...]]:
-        """Return the combinations of classes that anybody can be in, as indices."""
+        """Return the non-empty combinations of classes, as indices."""
         return self._groups
 
     @cached_property
@@ -117,7 +117,7 @@ class Bound:
 
     @cached_property
     def _held(self) -> dict[tuple[int, ...], Total]:
-        """Who is in a group; one of several keys starts from the group of all but the last."""
+        """The total of each group; groups by several keys extend the group by all but the last key."""
         return {}
 
     def formulas(self, group: tuple[int, ...]) -> list[Column | None]:
@@ -135,13 +135,13 @@ class Bound:
     def _partition(
         self, group: tuple[int, ...], partition: Sequence[exp.Expr], order: exp.Ordered | None = None
     ) -> Total:
-        """Return the total of all groups that agree with this one in some columns, up to it in the order of another."""
+        """Return the total of all groups that agree with this one in the partition, up to it in the window's order."""
         total, labels = self.where, iter(group)
         named = [any(key.is_the(self.scope, node) for node in partition) for key in self.keys]
         if self.public or self.selection.test is not None or sum(named) < len(partition):
             message = (
-                "A total over groups, as SUM(COUNT(*)) OVER (), takes groups of sensitive columns, PARTITION BY some "
-                "of them, and no HAVING. Divide the answers of two questions instead."
+                "A total over groups, such as SUM(COUNT(*)) OVER (), needs groups of sensitive columns, PARTITION BY "
+                "some of them, and no HAVING. Divide the answers of two questions instead."
             )
             raise UnsupportedSqlError(message, code="unsupported-window", text=self.scope.text)
         for key, kept in zip(self.keys, named, strict=True):
@@ -151,13 +151,13 @@ class Bound:
                 total, order = total * _up_to(key.classes, place, descending=bool(order.args.get("desc"))), None
         if order is not None:
             message = (
-                "A running total is ordered by a sensitive column of GROUP BY. Name one in ORDER BY of the window."
+                "A running total must be ordered by a sensitive column of GROUP BY. Name one in ORDER BY of the window."
             )
             raise self.scope.refusal(message, order, "unsupported-window")
         return total
 
     def row(self, group: tuple[int, ...], values: tuple[Any, ...], cells: list[Any]) -> list[Any]:
-        """Return a row: labels of classes, values of public columns, and what was computed."""
+        """Return a row: labels of classes, values of public columns, and estimates."""
         labels = iter(group)
         publics = iter(values)
         known = {
@@ -167,7 +167,7 @@ class Bound:
         return [value if cell is None else cell for value, cell in itertools.zip_longest(shown, cells)]
 
     def sensitive_part(self) -> str:
-        """Return the question without public conditions, groups and columns, and without what only picks rows."""
+        """Return the question without public conditions, groups and columns, without clauses that only select rows."""
         where = self.statement.args.get("where")
         kept = [part for part in conjuncts(where.this if where else None) if not is_public(self.scope, part)]
         keys = [key.node for key in self.keys if key.public is None]
@@ -185,7 +185,7 @@ class Bound:
         return made.sql(dialect="duckdb")
 
     def notes(self) -> list[str]:
-        """Return what the definition of the answer leaves blurred."""
+        """Return notes on how the answer is defined."""
         sources = [source for source in self.scope.sources if source.twin is None]
         several = [source.service for source in sources if source.service.rows_at_most > 1]
         notes = [
@@ -193,7 +193,7 @@ class Bound:
             for s in several
         ]
         if self.keys and all(isinstance(output, Key) for _, output in self.outputs):
-            notes.append("sensitive values are listed as they were declared; whether anybody has them takes COUNT(*)")
+            notes.append("the answer lists all declared values; add COUNT(*) to estimate how many people have each")
         return [
             *notes,
             *domain_notes(self.scope, self.statement, self.where),
@@ -202,7 +202,7 @@ class Bound:
 
 
 def _up_to(classes: Classes, place: int, *, descending: bool) -> Total:
-    """Return the total of a class and those before it in the order of their labels; NULL is last in either order."""
+    """Return the total of a class and all before it in the order of their labels; NULL is last in either order."""
     known = [number for number, (label, _) in enumerate(classes) if label is not None]
     known.sort(key=lambda number: (kind_of(classes[number][0]), classes[number][0]), reverse=descending)
     ordered = [*known, *(number for number, (label, _) in enumerate(classes) if label is None)]
@@ -213,7 +213,7 @@ def _up_to(classes: Classes, place: int, *, descending: bool) -> Total:
 
 
 def bind(statement: exp.Select, scope: Scope) -> Bound:
-    """Bind a statement to services; refuse what it names wrongly or asks in vain."""
+    """Bind a statement to services; refuse unknown names and unsupported expressions."""
     where_node = statement.args.get("where")
     where, conditions = condition(scope, where_node.this if where_node else None)
     keys: list[Key] = []
@@ -226,8 +226,8 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
     alone = [node for _, node in outputs if isinstance(node, exp.Expr) and has_subquery(node)]
     if alone and (conditions or any(key.public for key in keys)):
         message = (
-            "A subquery in SELECT cannot stand beside conditions on public columns, or groups of them: it would have "
-            "them, too. Ask two questions, and divide their answers."
+            "A subquery in SELECT cannot be combined with conditions on public columns or groups by them, which would "
+            "apply to it too. Ask two questions, and divide their answers."
         )
         raise scope.refusal(message, alone[0], "unsupported-subquery")
     selection = Selection.of(scope, statement, [name for name, _ in outputs], _expressions(outputs))
@@ -237,7 +237,7 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
 
 
 def _spelled_out(scope: Scope, statement: exp.Select, node: exp.Expr) -> exp.Expr:
-    """Return an output column in which names of others stand for what these compute."""
+    """Return an output column with names of other output columns replaced by their expressions."""
     columns = {a.name.lower() for source in scope.sources for a in source.service.attributes}
     named = {
         one.alias.lower(): one.this
@@ -270,7 +270,7 @@ def _expressions(outputs: list[tuple[str, Key | exp.Expr]]) -> list[exp.Expr]:
 
 
 def _group_expressions(scope: Scope, statement: exp.Select) -> list[exp.Expr]:
-    """Return the expressions of GROUP BY; positions and names of output columns stand for their expressions."""
+    """Return the expressions of GROUP BY, with positions and names of output columns replaced by their expressions."""
     group = statement.args.get("group")
     if group is None:
         return []
@@ -302,7 +302,7 @@ def _key(scope: Scope, node: exp.Expr) -> Key:
 
 
 def _names(statement: exp.Select) -> list[str]:
-    """Return the names of output columns; a column without AS has its own, with its table if another has it, too."""
+    """Return the names of output columns; a column without AS keeps its name, qualified with its table if ambiguous."""
     plain = [node.name for node in statement.expressions if isinstance(node, exp.Column)]
     names = []
     for node in statement.expressions:
@@ -333,5 +333,5 @@ def _output(scope: Scope, inner: exp.Expr, keys: list[Key]) -> Key | exp.Expr:
         attribute = scope.find(inner).attribute
         message = f"{attribute.name} is neither in GROUP BY nor in an aggregate. Add it to GROUP BY."
         raise BindError(message, code="not-grouped", text=scope.text, span=span_of(inner))
-    formula(scope, inner, scope.rows, lambda *_: scope.rows)  # refuse what cannot be before anything runs
+    formula(scope, inner, scope.rows, lambda *_: scope.rows)  # raise before anything runs
     return inner

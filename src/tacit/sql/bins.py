@@ -1,4 +1,4 @@
-"""HISTOGRAM and width_bucket: values of an ordinal column sorted into bins, whose borders are public."""
+"""HISTOGRAM and width_bucket: bins of an ordinal column, with public borders."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["buckets", "histogram"]
 MAX_BUCKETS = 1_000
 
 BINS, BUCKETS = 20, 10
-"""Bins of a histogram at most, and buckets of width_bucket, where a question names none."""
+"""Default maximum of bins of a histogram, and default buckets of width_bucket."""
 
 PERIODS = {"day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
-"""Bins of dates, and about how many days each has."""
+"""Bins of dates, with the approximate number of days of each."""
 
 Classes = list[tuple[Any, Total]]
 
@@ -34,10 +34,10 @@ Classes = list[tuple[Any, Total]]
 def histogram(scope: Scope, node: exp.Expr) -> Classes | None:
     """Return the bins of HISTOGRAM, each by its first value; None for a column whose values are bins already.
 
-    Borders follow from the declared range, never from data: multiples of 1, 2 or 5 times a power of ten, whole periods
-    of the calendar, or whole cells.
+    Borders depend on the declared range, never on data: multiples of 1, 2 or 5 times a power of ten, whole calendar
+    periods, or whole cells.
     """
-    message = "HISTOGRAM takes a sensitive column, and how many bins there are at most: HISTOGRAM(column, 20)."
+    message = "HISTOGRAM takes a sensitive column and a maximum number of bins: HISTOGRAM(column, 20)."
     given = node.expressions
     column = scope.find(given[0]) if 1 <= len(given) <= 2 and isinstance(given[0], exp.Column) else None
     most = _count(given[1]) if len(given) == 2 else BINS
@@ -50,7 +50,7 @@ def histogram(scope: Scope, node: exp.Expr) -> Classes | None:
 
 
 def _places(attribute: Ordinal, most: int) -> list[Any]:
-    """Return the bin of each value, by the first value that it may have."""
+    """Return the first possible value of each value's bin."""
     days = attribute.ticks * attribute.unit
     if attribute.is_date and attribute.values == attribute.ticks:
         fitting = [unit for unit, length in PERIODS.items() if days / length <= most]
@@ -65,7 +65,7 @@ def _places(attribute: Ordinal, most: int) -> list[Any]:
 
 
 def _round_width(least: Fraction) -> Fraction:
-    """Return the first of 1, 2, 5, 10, 20, … times a power of ten that is not below a width."""
+    """Return the smallest of 1, 2, 5, 10, 20, … times a power of ten that is at least a width."""
     power = Fraction(10) ** (math.floor(math.log10(least)) - 1)
     while True:
         for factor in (1, 2, 5):
@@ -92,7 +92,7 @@ def _count(node: exp.Expr) -> int | None:
 def buckets(scope: Scope, node: exp.WidthBucket) -> Classes:
     """Return equal buckets 1..count from low to high, 0 below and count + 1 above, as PostgreSQL numbers them.
 
-    Without bounds they are from the first declared value to one step after the last, and ten unless a number is given.
+    Without bounds they range from the first declared value to one step after the last; their default number is ten.
     """
     column = scope.find(node.this) if isinstance(node.this, exp.Column) else None
     message = (

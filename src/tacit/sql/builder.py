@@ -1,7 +1,7 @@
 """A question as data, for screens that build questions from menus: outputs, tables, conditions, groups.
 
-``model_of`` reads a text and ``text_of`` writes one; together they change nothing. That is checked on every text: what
-would not come back with the same meaning is outside the model, and stays text.
+``model_of`` reads a text and ``text_of`` writes one; a round trip keeps the meaning. ``model_of`` checks this for every
+text: a question that would change is not supported by the model, and stays text.
 
 A model is plain JSON::
 
@@ -40,7 +40,7 @@ SIGNS = {sign: kind for kind, sign in COMPARISONS.items()}
 
 
 class _Outside(Exception):  # noqa: N818  never leaves this module
-    """Something that the model has no place for."""
+    """A construct that the model does not support."""
 
     def __init__(self, node: exp.Expr | None = None) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class _Outside(Exception):  # noqa: N818  never leaves this module
 
 
 def model_of(text: str) -> Model:
-    """Return a question as a model; refuse one that would not come back as it is."""
+    """Return a question as a model; refuse one that a round trip would change."""
     statement = parse(text)
     place: exp.Expr | None = None
     try:
@@ -60,13 +60,13 @@ def model_of(text: str) -> Model:
     except _Outside as outside:
         place = outside.node
     except (QueryError, UsageError):
-        pass  # what was written cannot be read again
+        pass  # the written text cannot be parsed
     message = "The builder cannot show this question. You can still run it as SQL."
     raise UnsupportedSqlError(message, code="outside-builder", text=text, span=span_of(place) if place else None)
 
 
 def normalise(statement: exp.Expr) -> exp.Expr:
-    """Return a statement without what does not change its meaning: parentheses, quotes, sides of comparisons."""
+    """Normalise everything that does not change a statement's meaning: parentheses, quotes, sides of comparisons."""
     made = statement.copy()
     for node in reversed(list(made.walk())):  # from the leaves up; replacing a node keeps what is below it
         plainer = _plainer(node)
@@ -76,7 +76,7 @@ def normalise(statement: exp.Expr) -> exp.Expr:
 
 
 def _plainer(node: exp.Expr) -> exp.Expr:
-    """Return a node whose children are plain already."""
+    """Normalise a node whose children are normalised already."""
     if isinstance(node, exp.Paren):
         return _inner(node)
     if type(node) in COMPARISONS and literal_of(node.this) and isinstance(node.expression, exp.Column):
@@ -97,7 +97,7 @@ def _inner(node: exp.Expr) -> exp.Expr:
 
 
 def _flat(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
-    """Return what one word joins, parentheses or not."""
+    """Return the operands of a connector, with nested parentheses flattened."""
     node = _inner(node)
     if isinstance(node, kind) and isinstance(node, exp.Connector):
         return _flat(node.left, kind) + _flat(node.right, kind)

@@ -1,4 +1,4 @@
-"""CASE and other expressions of GROUP BY: people sorted into disjoint classes."""
+"""CASE and other expressions of GROUP BY: disjoint classes of people."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tacit.sql.vectors import kind_of, shown_value
 __all__ = ["Classes", "classes_of_case", "classes_of_group", "is_label"]
 
 Classes = list[tuple[Any, Total]]
-"""Labels, and the totals that count who has them."""
+"""Labels, each with the total that counts its people."""
 
 MOST_GROUPS = 10_000
-"""Values of a column that is grouped by."""
+"""Maximum values of a column of GROUP BY."""
 
 TESTS = (exp.Connector, exp.Predicate, exp.Not, exp.Paren)
-"""Conditions, which make groups of those who meet them, those who do not, and those of whom neither is known."""
+"""Conditions, which have three groups: true, false and NULL."""
 
 
 def classes_of_case(scope: Scope, node: exp.Case) -> list[tuple[exp.Expr | None, Total]]:
-    """Return the branches of CASE: the first whose condition is true applies; None where none is and no ELSE."""
+    """Return the classes of CASE: the first branch whose condition is true applies; NULL if there is none."""
     branches: list[tuple[exp.Expr | None, Total]] = []
     left = scope.one
     for branch in node.args["ifs"]:
@@ -43,7 +43,7 @@ def classes_of_case(scope: Scope, node: exp.Case) -> list[tuple[exp.Expr | None,
 
 
 def is_label(node: exp.Expr) -> bool:
-    """Tell whether an output column is a constant that everybody has: a text, NULL, or a number written as a text."""
+    """Return whether an output column is a constant label: a text, NULL, or a number written as text."""
     text = node.this if isinstance(node, exp.Cast) and node.is_type("BIGINT") else node
     known = isinstance(text, exp.Literal) and bool(text.is_string)
     whole = text is node or (known and str(text.this).isdigit() and len(str(text.this)) < 9)
@@ -61,8 +61,8 @@ def classes_of_group(scope: Scope, node: exp.Expr) -> Classes:
         attribute = column.sensitive
         if attribute.size > MOST_GROUPS:
             message = (
-                f"{attribute.name} has {attribute.size:,} values; at most {MOST_GROUPS:,} groups are answered. Name "
-                f"some values as COUNT_IF({attribute.name} = …), or group by a function of it that has fewer values."
+                f"{attribute.name} has {attribute.size:,} values; at most {MOST_GROUPS:,} groups are supported. Name "
+                f"some values, as in COUNT_IF({attribute.name} = …), or group by a function of it with fewer values."
             )
             raise scope.refusal(message, node, "too-many-groups")
         marks = np.eye(attribute.size)
@@ -87,7 +87,7 @@ def classes_of_group(scope: Scope, node: exp.Expr) -> Classes:
 
 
 def _classes(scope: Scope, node: exp.Expr) -> Classes:
-    """Return a class for each value that an expression over sensitive columns has; NULL comes last."""
+    """Return a class for each value of an expression over sensitive columns; NULL comes last."""
     if not node.find(exp.Column):
         message = "GROUP BY takes columns and expressions over them. Name a column."
         raise scope.refusal(message, node, "unsupported-group")
@@ -105,7 +105,7 @@ def _plain(value: Any) -> Any:
 
 
 def _is_constant(node: exp.Case) -> bool:
-    """Tell whether all results are constants, as they must be beside public columns."""
+    """Return whether all results are constants, which conditions on public columns require."""
     results = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
     return all(one is None or isinstance(one, exp.Null) or literal_of(one) is not None for one in results)
 

@@ -1,4 +1,4 @@
-"""Notes on attributes that were collected in coarser cells: what conditions, sums and squares of them leave blurred."""
+"""Notes on attributes collected in coarser cells: the resolution of their conditions, sums and squares."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONDITIONS = (*COMPARISONS, exp.Between, exp.In, exp.Is)
 
 
 def coarse_notes(scope: Scope, statement: exp.Select) -> list[str]:
-    """Return what coarser cells blur: conditions by a cell, sums by bins, squares by the variance of rounding."""
+    """Return notes on coarser cells, which blur conditions by a cell, sums by bins, squares by rounding."""
     clauses = [clause for word in ("where", "group") if (clause := statement.args.get(word))]
     branches: list[exp.Expr] = [*statement.find_all(exp.Filter, exp.Case)]
     asked = [column for node in clauses for column in node.find_all(exp.Column)]
@@ -53,19 +53,19 @@ def coarse_notes(scope: Scope, statement: exp.Select) -> list[str]:
 
 def _inside(attribute: Ordinal) -> str:
     return (
-        f"{attribute.name} was collected in coarser cells: quantiles are read as if people were spread evenly inside "
-        "them, and intervals end where cells end"
+        f"{attribute.name} was collected in coarser cells: quantiles assume that people are spread evenly within a "
+        f"cell, and intervals end at cell borders"
     )
 
 
 def _measured_attributes(scope: Scope, node: exp.Expr) -> list[Ordinal]:
-    """Return the coarser attributes whose numbers an expression takes; its conditions take none."""
+    """Return the coarser attributes that an expression uses as numbers, not in conditions."""
     columns: list[exp.Column] = list(node.find_all(exp.Column))
     return _coarse(scope, [column for column in columns if not _is_compared(column, node)])
 
 
 def _coarse(scope: Scope, columns: list[exp.Column]) -> list[Ordinal]:
-    """Return the attributes among columns that were collected in coarser cells; GROUP BY may name outputs as well."""
+    """Return the attributes of columns that were collected in coarser cells; GROUP BY may also name output columns."""
     names = {attribute.name.lower() for source in scope.sources for attribute in source.service.sensitive}
     known = [scope.find(column) for column in columns if column.name.lower() in names]
     attributes = [one.attribute for one in known if one.lookup is None]
@@ -73,7 +73,7 @@ def _coarse(scope: Scope, columns: list[exp.Column]) -> list[Ordinal]:
 
 
 def _is_compared(column: exp.Expr, within: exp.Expr) -> bool:
-    """Tell whether a column stands in a condition that lies within an expression."""
+    """Return whether a column is part of a condition within an expression."""
     above = column.parent
     while above is not None and above is not within:
         if isinstance(above, CONDITIONS):

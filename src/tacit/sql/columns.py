@@ -1,4 +1,4 @@
-"""Tables and columns that questions can name, with plain types: what tools for databases ask before anything else."""
+"""Tables and columns that questions can name, with plain types, for the catalogs that database tools read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ARROW_TYPES: tuple[tuple[Any, ColumnType], ...] = (
     (pa.types.is_boolean, "boolean"),
     (pa.types.is_integer, "bigint"),
     (pa.types.is_floating, "double"),
-    (pa.types.is_decimal, "double"),  # sums of decimals are estimates, which have no exact digits
+    (pa.types.is_decimal, "double"),  # sums of decimals are estimates, whose digits are not exact
     (pa.types.is_date, "date"),
     (pa.types.is_timestamp, "timestamp"),
     (pa.types.is_string, "text"),
@@ -32,7 +32,7 @@ ARROW_TYPES: tuple[tuple[Any, ColumnType], ...] = (
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, its type, what it is for, and whether it has NULLs."""
+    """A column: its name, type and role, and whether it may be NULL."""
 
     name: str
     type: ColumnType

@@ -1,4 +1,4 @@
-"""Arithmetic of what has no common gradient: quantiles with numbers, with each other, and with other aggregates."""
+"""Arithmetic without a common gradient: quantiles with numbers, with each other, and with other aggregates."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Evaluate2 = Callable[[Dual, Dual], Dual]
 
 @dataclass(frozen=True, eq=False)
 class Composite:
-    """An output column that is made of several others: they are known within intervals, and so is it."""
+    """An output column computed from several parts; its interval follows from theirs."""
 
     parts: tuple[Leaf, ...]
     evaluate: Evaluate
     end: Literal["low", "high", ""] = ""
-    """Which end of the interval is the value, if not the estimate itself."""
+    """Which end of the interval to return instead of the estimate, if any."""
 
     @property
     def totals(self) -> tuple[Total, ...]:
@@ -35,7 +35,7 @@ class Composite:
         return tuple(total for part in self.parts for total in part.totals)
 
     def between(self, values: Sequence[float], ends: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
-        """Return the value, and between which numbers it lies if each part lies between its own."""
+        """Return the value, and its range if each part lies within its own range."""
         none = np.zeros(1)
         given = [Reach(value, none, *own) for value, own in zip(values, ends, strict=True)]
         result = self.evaluate(list(given))
@@ -45,18 +45,18 @@ class Composite:
 
 
 Column = Formula | Quantile | Composite
-"""What an output column is made of."""
+"""The formula of an output column."""
 
 
 def leaves(column: Column | None) -> tuple[Leaf, ...]:
-    """Return the parts of an output column; it is its own unless it is made of several."""
+    """Return the parts of an output column: the column itself unless it is composite."""
     if column is None:
         return ()
     return column.parts if isinstance(column, Composite) else (column,)
 
 
 def together(left: Column, right: Column, operation: Evaluate2) -> Column:
-    """Return an operation on two columns: of totals, if both are made of totals alone."""
+    """Combine two columns by an operation: into a formula if both are formulas, else into a composite."""
     if isinstance(left, Formula) and isinstance(right, Formula):
         return combine(left, right, operation)
     cut = len(leaves(left))
@@ -73,7 +73,7 @@ def wrap(column: Column, after: After) -> Column:
 
 
 def end_of(column: Column, end: Literal["low", "high"]) -> Composite:
-    """Return an end of a column's interval: a number that is known."""
+    """Return a column that is an end of another column's interval."""
     return Composite(leaves(column), _over(column), end)
 
 

@@ -43,10 +43,10 @@ def _r_squared(given: list[Dual]) -> Dual:
 
 
 def _between(low: float, high: float) -> After:
-    """Return the limitation to a range that no data can leave."""
+    """Return a function that clips to the range of possible values."""
 
     def inside(number: float) -> float:
-        return min(max(number, low), high) if number == number else number  # not a number stays so
+        return min(max(number, low), high) if number == number else number  # NaN stays NaN
 
     return After(inside, lambda first, last: (inside(first), inside(last)))
 
@@ -56,7 +56,7 @@ def _weak(*denominators: Callable[[list[Dual]], Dual]) -> tuple[Callable[[list[D
 
 
 def covariance(node: exp.Expr, first: tuple[Total, Total], second: tuple[Total, Total], where: Total) -> Formula:
-    """Return the formula of an aggregate of two columns, each its value and its presence; REGR's y comes first."""
+    """Return the formula of an aggregate of two columns, each given by its value and presence; REGR's y comes first."""
     rows = where * first[1] * second[1]
     left, right = rows * first[0], rows * second[0]
     totals = (left * second[0], left, right, left * first[0], right * second[0], rows)

@@ -25,7 +25,7 @@ PARTS: dict[str, Callable[[Any], int]] = {
     "hour": lambda day: getattr(day, "hour", 0),
     "minute": lambda day: getattr(day, "minute", 0),
 }
-"""Whole numbers that a date has; Sunday is day 0 of the week."""
+"""Parts of a date as whole numbers; Sunday is day 0 of the week."""
 
 STARTS: dict[str, Callable[[Day], Day]] = {
     "year": lambda day: day.replace(month=1, day=1),
@@ -40,7 +40,7 @@ DAYS = {"day": 1, "week": 7}
 
 
 def parse_day(text: str) -> Day:
-    """Return a text as a date, or as a time; that of a month is its first day.
+    """Return a text as a date or a time; a month becomes its first day.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def parse_day(text: str) -> Day:
 
 
 def truncate(unit: str, day: Day) -> Day:
-    """Return the first day of the period that a day lies in; a time keeps being one, at its start."""
+    """Return the start of the period that contains a day; a time stays a time."""
     if isinstance(day, datetime.datetime):
         if unit == "hour":
             return day.replace(minute=0, second=0, microsecond=0)
@@ -75,7 +75,7 @@ def shift_day(day: Day, count: int, unit: str) -> Day:
 
 
 def differing(unit: str, first: Day, second: Day) -> int:
-    """Return how many starts of periods lie between two days."""
+    """Return the number of period starts between two days."""
     if unit in MONTHS:
         places = [(12 * day.year + day.month - 1) // MONTHS[unit] for day in (first, second)]
         return places[1] - places[0]

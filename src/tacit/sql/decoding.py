@@ -1,4 +1,4 @@
-"""From totals to what each person adds: factors of the person's codes, and measures as arithmetic of factors.
+"""Decode totals into contributions: factors of a person's codes, and measures as arithmetic of factors.
 
 Every total is decoded into **factors**, one set for each service, whose values per (channel, code) are uploaded; a
 **measure** is a person's part of a total, as a sum of products of factors.
@@ -39,10 +39,10 @@ class Decoding:
     """Whether each measure depends on any codes, so that it is noisy."""
 
     products: tuple[tuple[int, int, int], ...]
-    """Service and two of its factors whose products are summed over a person's reports."""
+    """A service and two of its factors whose product is summed over a person's reports."""
 
     def read(self, number: int) -> tuple[int, ...]:
-        """Return the places of a service's factors that read codes."""
+        """Return the indices of a service's factors that read codes."""
         return tuple(place for place, factor in enumerate(self.factors[number]) if factor.readings)
 
     def channels(self, number: int) -> list[int]:
@@ -68,14 +68,14 @@ def decode_totals(
 def _product(
     factors: _Factors, piece: Piece, guards: Mapping[exp.Expr, str], numbers: Mapping[exp.Expr, str]
 ) -> Product:
-    """Return a piece of a total: its conditions and public numbers times what codes add."""
+    """Return a piece of a total: its conditions and public numbers times the codes' contributions."""
     conditions = [guards[guard] for guard in piece.guards]
     powers = [Power(numbers[column], exponent) for column, exponent in piece.powers.items()]
     return Product(1.0, (*conditions, *powers, factors.measure(piece.functional)))
 
 
 def _check(coefficient: float) -> float:
-    """Return a coefficient; refuse one that no engine can multiply by."""
+    """Return a coefficient; refuse one that is too large for an engine."""
     if not math.isfinite(coefficient):
         message = "A number in the question is too large. Use numbers below 1e100."
         raise UnsupportedSqlError(message, code="number-too-large")
@@ -93,7 +93,7 @@ class _Factors:
         self._places: dict[tuple[int, Hashable], list[tuple[float, list[int]]]] = {}
 
     def measure(self, functional: Functional) -> Measure:
-        """Return what a person adds to a functional's total."""
+        """Return a person's contribution to a functional's total."""
         return tuple(
             Product(1.0, tuple(self._sides(parts))) if parts else Product(0.0)
             for parts in self._scope.separate(functional)
@@ -112,7 +112,7 @@ class _Factors:
         return tuple(self._multiply(number, *product) for product in self._decode(number, local))
 
     def _two_rows(self, number: int, left: Functional, right: Functional) -> Measure:
-        """Return a person's sum over pairs of rows: of different ones from different reports, of equal ones from one.
+        """Return a person's sum over pairs of rows: different rows from different reports, equal rows from one report.
 
         Two given rows are both reported with probability sends (sends - 1) / (most (most - 1)), while each functional
         is scaled for one of them.

@@ -33,7 +33,7 @@ def domain_notes(scope: Scope, statement: exp.Select, where: Total) -> list[str]
 
 
 def about_public(scope: Scope, statement: exp.Select, *, met: bool) -> list[exp.Expr]:
-    """Return the conditions on public columns, labels left out; if ``met``, without those that all of WHERE needs."""
+    """Return the conditions on public columns, without labels; if ``met``, without those that all of WHERE requires."""
     where = statement.args.get("where")
     needed = conjuncts(where.this if where else None) if met else []
     conditions: list[exp.Expr] = list(statement.find_all(*LEAVES))
@@ -42,14 +42,14 @@ def about_public(scope: Scope, statement: exp.Select, *, met: bool) -> list[exp.
 
 
 def _is_about_public_rows(scope: Scope, leaf: exp.Expr) -> bool:
-    """Tell whether a condition chooses rows by public columns other than round and tier."""
+    """Return whether a condition selects rows by public columns other than round and tier."""
     if leaf.find_ancestor(exp.Having, exp.Qualify, exp.Order, exp.Join) or not is_public(scope, leaf):
         return False
     return not any(column.name.lower() in LABELS for column in leaf.find_all(exp.Column))
 
 
 def _is_about_rows(scope: Scope, leaf: exp.Expr) -> bool:
-    """Tell whether a condition chooses rows by a sensitive attribute; HAVING and ORDER BY choose groups."""
+    """Return whether a condition selects rows by a sensitive attribute; HAVING and ORDER BY select groups."""
     columns = list(leaf.find_all(exp.Column))
     if not columns or leaf.find_ancestor(exp.Having, exp.Qualify, exp.Order, exp.Join) or leaf.find(exp.AggFunc):
         return False
@@ -57,7 +57,7 @@ def _is_about_rows(scope: Scope, leaf: exp.Expr) -> bool:
 
 
 def _parts(scope: Scope, leaf: exp.Expr) -> list[exp.Expr]:
-    """Return the condition itself, or, of an IN that somebody meets, one comparison for each constant."""
+    """Return the condition itself or, for an IN that somebody meets, one comparison per constant."""
     if _is_negated(leaf) and not comparison(scope, leaf, wanted=False).pieces:
         return [leaf]
     if isinstance(leaf, exp.In) and is_list(leaf) and comparison(scope, leaf, wanted=True).pieces:
@@ -80,7 +80,7 @@ def _note(scope: Scope, leaf: exp.Expr) -> str:
 
 
 def _is_negated(leaf: exp.Expr) -> bool:
-    """Tell whether an odd number of NOTs stands before a condition."""
+    """Return whether an odd number of NOTs precedes a condition."""
     negations, parent = 0, leaf.parent
     while parent is not None and not isinstance(parent, exp.Where | exp.Select):
         negations, parent = negations + isinstance(parent, exp.Not), parent.parent
@@ -88,7 +88,7 @@ def _is_negated(leaf: exp.Expr) -> bool:
 
 
 def _is_in_domain(scope: Scope, leaf: exp.Expr) -> bool:
-    """Tell whether the constant of a comparison is a value of its column, or lies inside a bin of values."""
+    """Return whether the constant of a comparison is a value of its column, or lies within a bin."""
     try:
         equal = exp.EQ(this=leaf.this, expression=leaf.expression)
         return bool(comparison(scope, equal, wanted=True).pieces)
@@ -97,14 +97,14 @@ def _is_in_domain(scope: Scope, leaf: exp.Expr) -> bool:
 
 
 def _column_first(leaf: exp.Expr) -> exp.Expr:
-    """Return a comparison with its column on the left, so that both ways of writing it have one note."""
+    """Return a comparison with its column on the left, so that both spellings have the same note."""
     if type(leaf) not in COMPARISONS or isinstance(leaf.this, exp.Column):
         return leaf
     return OF_OPERATOR[MIRRORED[COMPARISONS[type(leaf)]]](this=leaf.expression, expression=leaf.this)
 
 
 def _domain(column: BoundColumn, leaf: exp.Expr) -> str:
-    """Say which values a column has."""
+    """Describe the domain of a column."""
     attribute = column.attribute
     if column.lookup:
         return f"{column.lookup.name} has no such value"
@@ -118,7 +118,7 @@ def _domain(column: BoundColumn, leaf: exp.Expr) -> str:
 
 
 def unknown_labels(statement: exp.Select, rounds: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return a note for each round or tier that a question names and no loaded collection has."""
+    """Return a note for each round or tier in a question that no loaded collection has."""
     named: list[tuple[str, str]] = []
     for leaf in statement.find_all(exp.EQ, exp.In):
         sides = [side for side in (leaf.this, leaf.args.get("expression")) if isinstance(side, exp.Column)]

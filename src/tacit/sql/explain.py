@@ -1,4 +1,4 @@
-"""How a question is answered, in words: functionals, views read, contributions, SQL and the error to expect."""
+"""EXPLAIN: how a question is answered: functionals, views read, contributions, SQL and the predicted error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_TERMS = 6
 
 
 def describe(scope: Scope, total: Total) -> str:
-    """Return a total as a formula that people can read."""
+    """Return a total as a readable formula."""
     pieces = []
     for piece in total.pieces:
         parts = [f"[{condition_text(guard)}]" for guard in piece.guards]
@@ -47,7 +47,7 @@ def _functional(scope: Scope, functional: Functional) -> str:
 
 
 def _vector(attribute: Sensitive, vector: Vector) -> str:
-    """Return a vector over values: which of them count, or between which numbers they lie."""
+    """Describe a vector over values: which values it marks, or the range of its numbers."""
     if not set(np.unique(vector)) <= {0.0, 1.0}:
         return f"{attribute.name} as numbers from {vector.min():.6g} to {vector.max():.6g}"
     marks = np.flatnonzero(vector)
@@ -62,7 +62,7 @@ def _vector(attribute: Sensitive, vector: Vector) -> str:
 
 
 def explain_plan(plan: Plan, totals: Sequence[Total]) -> str:
-    """Return what one round is asked."""
+    """Return the explanation of one round's plan."""
     lines = [f"round {plan.round.name}"]
     for number, stored in enumerate(plan.round.stored):
         service, factors = stored.service, plan.decoding.factors[number]
@@ -78,9 +78,9 @@ def explain_plan(plan: Plan, totals: Sequence[Total]) -> str:
     if len(totals) > 12:
         lines.append(f"and {len(totals) - 12} more totals")
     if plan.by_code is not None and not plan.from_tables:
-        way = "the engine counts codes, and tacit weights them"
+        way = "the engine counts codes; tacit weights them"
     elif plan.by_code is not None:
-        way = "the engine sums by code, and tacit reads all totals from the views' tables"
+        way = "the engine sums by code; tacit reads all totals from the views' tables"
     else:
         way = "the engine joins and sums contributions"
     text, parameters = print_query(plan.query)

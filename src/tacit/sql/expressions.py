@@ -1,7 +1,7 @@
 """Expressions as functions of a row's values: an allow-list of SQL.
 
-Sensitive attributes have declared values, so an expression over them is looked up in a table that is made before
-anything is asked: whatever is allowed here is allowed in conditions, in aggregates and in groups.
+Sensitive attributes have declared values, so an expression over them becomes a lookup table before the engine is
+queried. The same expressions are allowed in conditions, in aggregates and in groups.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tacit.sql.vectors import OPERATORS
 __all__ = ["compile_expression"]
 
 NUMBER = re.compile(r"[0-9]{0,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,2})?")
-"""Constants that are read exactly."""
+"""Constants that are converted exactly."""
 
 
 ARGUMENTS = frozenset(
@@ -51,11 +51,11 @@ ARGUMENTS = frozenset(
         "fill_pattern",
     }
 )
-"""Parts of nodes that functions look at, and marks of the parser; a node with others says something else."""
+"""Arguments of nodes that functions use, and marks of the parser; nodes with other arguments are refused."""
 
 
 def compile_expression(node: exp.Expr, places: Callable[[exp.Column], int]) -> Function:
-    """Return an expression as a function of a row; ``places`` says where the value of a column stands in it."""
+    """Compile an expression to a function of a row; ``places`` has the position of each column's value in it."""
     read = partial(compile_expression, places=places)
     if isinstance(node, exp.Column):
         place = places(node)

@@ -1,9 +1,9 @@
 """How far one person can move a total: the smallest and the largest contribution that any of their codes can make.
 
-Whoever lies about a record, or makes people up, cannot do more than send the codes with the extreme contributions. Of
-one service the extremes are found by visiting every code, or every code of each channel where contributions add up. In
-a join, people send codes of all services, so the extremes are those of a product of ranges. Public columns that are
-summed have no bounds.
+A liar, or somebody who invents people, can at most send the codes with extreme contributions. For one service, the
+extremes are found by visiting every code, or every code of each channel where contributions are additive. In a join,
+people send codes to all services, so the extremes are those of a product of ranges. Sums of public columns have no
+bounds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Range", "Ranges"]
 
 @dataclass(frozen=True)
 class Range:
-    """Everything between two numbers."""
+    """An interval of numbers."""
 
     low: float
     high: float
@@ -47,7 +47,7 @@ class Range:
         return Range(min(ends), max(ends))
 
     def times(self, other: Range) -> Range:
-        """Return the range of a product of two numbers that are chosen freely."""
+        """Return the range of a product of two independent numbers."""
         ends = [a * b if a and b else 0.0 for a in (self.low, self.high) for b in (other.low, other.high)]
         return Range(min(ends), max(ends))
 
@@ -56,7 +56,7 @@ NOTHING, ONE, EVERYTHING = Range(0.0, 0.0), Range(1.0, 1.0), Range(-math.inf, ma
 
 
 class Ranges:
-    """How much one person can add to each total of a plan, computed when first asked for."""
+    """The range of one person's contribution to each total of a plan, computed on first use."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -64,7 +64,7 @@ class Ranges:
 
     @cached_property
     def _plain(self) -> dict[int, Range]:
-        """The ranges of all totals that questions of one service and one report show, read together."""
+        """The ranges of all totals of questions with one service and one report, computed together."""
         [stored, *others] = self._plan.round.stored
         totals = self._plan.totals
         places = sorted({i for i, _ in self._plan.pairs if totals[i].functional is not None})
@@ -90,7 +90,7 @@ class Ranges:
         if any(piece.powers.values()):
             return EVERYTHING
         whole = _sum(self._of_product(parts) for parts in self._plan.scope.separate(piece.functional))
-        if piece.guards or piece.powers:  # who does not fulfil a condition adds nothing
+        if piece.guards or piece.powers:  # people who do not meet the condition contribute 0
             return Range(min(whole.low, 0.0), max(whole.high, 0.0))
         return whole
 
@@ -127,7 +127,7 @@ class Ranges:
 
 
 def _of_factors(stored: ReportSource, coefficient: float, factors: Sequence[Factor]) -> Range:
-    """Return the range of a product of factors, which codes of different channels or of one make."""
+    """Return the range of a product of factors, whose codes belong to one or several channels."""
     if stored.is_one_report and stored.service.channels[0].alphabet <= WHOLE_ALPHABET:
         values = contributions(stored.service.channels[0], [factor.readings.get(0) for factor in factors])
         values += np.array([factor.constant for factor in factors])
@@ -141,7 +141,7 @@ def _of_factors(stored: ReportSource, coefficient: float, factors: Sequence[Fact
 
 
 def _of_channel(channel: Channel, terms: list[tuple[float, Reading]]) -> Range:
-    """Return the range of a combination of readings over a channel's codes, or a wider one if they are too many."""
+    """Return the range of a combination of readings over a channel's codes; a wider one if there are too many codes."""
     if not terms:
         return NOTHING
     weights: Vector = np.array([weight for weight, _ in terms])

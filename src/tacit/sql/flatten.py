@@ -1,4 +1,4 @@
-"""WITH and subqueries in FROM, merged into one SELECT: projections, filters, and groups that are looked at again."""
+"""Merge WITH and subqueries in FROM into one SELECT: projections, filters, and queries over groups."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["flatten"]
 Named = Mapping[str, exp.Select]
 
 MOST_NODES = 20_000
-"""Nodes of a syntax tree that names of a subquery's columns may become: each level of WITH can double them."""
+"""Maximum syntax nodes after columns of subqueries are replaced: each level of WITH can double them."""
 
 RESOLVED = "resolved"
-"""Mark of a table that is a service, also where a subquery has its name."""
+"""Marks a table as a service, even where a subquery has the same name."""
 
 CLAUSES = ("where", "group", "having", "qualify", "order")
 
 
 def flatten(statement: exp.Select, text: str, known: Named | None = None) -> exp.Select:
-    """Return a statement whose FROM names tables only; refuse what one SELECT does not say."""
+    """Return a statement whose FROM names tables only; refuse queries that one SELECT cannot express."""
     named = dict(known or {})
     clause = statement.args.get("with_")
     for one in clause.expressions if clause is not None else []:
@@ -51,7 +51,7 @@ def flatten(statement: exp.Select, text: str, known: Named | None = None) -> exp
 
 
 def _with_joins_spelled(statement: exp.Select) -> exp.Select:
-    """Return a statement in which tables after commas are joined by the equality of columns that WHERE has for them."""
+    """Convert comma-separated tables to joins on the equalities of columns in WHERE."""
     source, where = statement.args.get("from_"), statement.args.get("where")
     before = {str(source.this.alias_or_name).lower()} if source is not None else set()
     for join in statement.args.get("joins") or []:
@@ -76,7 +76,7 @@ def _with_joins_spelled(statement: exp.Select) -> exp.Select:
 
 
 def _next(statement: exp.Select, named: Named, text: str) -> tuple[exp.Expr, exp.Select] | None:
-    """Return the first part of FROM that stands for a SELECT, and that; a merge makes a statement of its own."""
+    """Return the first part of FROM that is a subquery, with its SELECT; a merge creates a new statement."""
     source = statement.args.get("from_")
     for holder in [*([source] if source else []), *(statement.args.get("joins") or [])]:
         inner = _inner(holder.this, named, text)
@@ -86,7 +86,7 @@ def _next(statement: exp.Select, named: Named, text: str) -> tuple[exp.Expr, exp
 
 
 def _inner(node: exp.Expr, named: Named, text: str) -> exp.Select | None:
-    """Return the SELECT that a table of FROM stands for."""
+    """Return the SELECT behind a table of FROM."""
     if isinstance(node, exp.Subquery):
         if not isinstance(node.this, exp.Select):
             raise _refusal("A subquery in FROM must be a SELECT.", node, text)
@@ -98,7 +98,7 @@ def _inner(node: exp.Expr, named: Named, text: str) -> exp.Select | None:
 
 
 def _one_row(statement: exp.Select, join: exp.Join, named: Named, text: str) -> exp.Select:
-    """Return a statement without a join of everything with one row of aggregates: its columns become subqueries."""
+    """Remove a cross join with one row of aggregates: its columns become scalar subqueries."""
     if any(join.args.get(word) for word in ("on", "using", "side", "method")):
         return statement
     inner = _inner(join.this, named, text)
@@ -133,12 +133,12 @@ def _merge(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, t
         raise _refusal("A subquery with aggregates cannot be joined. Ask it alone.", holder, text)
     picks = inner.args.get("limit") or inner.args.get("offset")
     if picks and (not aggregates or any(outer.args.get(word) for word in ("where", "qualify", "limit", "offset"))):
-        raise _refusal("LIMIT in a subquery chooses rows, which are private. Put it at the end.", inner, text)
+        raise _refusal("LIMIT in a subquery selects rows, which are private. Put it at the end.", inner, text)
     outputs = {_name(node).lower(): node.unalias() for node in inner.expressions if not isinstance(node, exp.Star)}
     starred = any(isinstance(node, exp.Star) for node in inner.expressions)
     largest = max((sum(1 for _ in node.walk()) for node in outputs.values()), default=1)
     if largest * sum(1 for _ in outer.find_all(exp.Column)) > MOST_NODES:
-        message = "The subqueries expand to too large a question. Name fewer columns of them."
+        message = "The question becomes too large when its subqueries are expanded. Use fewer of their columns."
         raise UnsupportedSqlError(message, code="too-many-terms", text=text)
     if aggregates:
         return _of_groups(outer, inner, alias, outputs, text)
@@ -163,7 +163,7 @@ def _same_join(made: exp.Select, outer: exp.Select, holder: exp.Expr) -> exp.Exp
 def _of_groups(
     outer: exp.Select, inner: exp.Select, alias: str, outputs: Mapping[str, exp.Expr], text: str
 ) -> exp.Select:
-    """Return a SELECT over groups that another one made, as one SELECT."""
+    """Merge a SELECT over the groups of another SELECT into one."""
     if any(isinstance(node, exp.Star) for node in outer.expressions):
         shown = [node.copy() for node in inner.expressions]
         outer = outer.copy()
@@ -173,7 +173,7 @@ def _of_groups(
     made = _replace(outer, alias, outputs, text, keep=False)
     where = made.args.get("where")
     windows = any(node.find(exp.Window) for node in inner.expressions)
-    after = windows or bool(inner.args.get("qualify"))  # shares and ranks are those of all groups
+    after = windows or bool(inner.args.get("qualify"))  # shares and ranks refer to all groups
     result = inner.copy()
     result.set("expressions", made.expressions)
     result.set("group", _spelled_group(inner, outputs))
@@ -195,7 +195,7 @@ def _of_groups(
 def _sum_of_groups(
     outer: exp.Select, inner: exp.Select, alias: str, outputs: Mapping[str, exp.Expr], text: str
 ) -> exp.Select:
-    """Return SUM of what groups counted or summed, over all rows or over coarser groups: the same of their rows."""
+    """Merge SUM over the counts or sums of groups into the same aggregate over their rows."""
 
     def is_key(node: exp.Expr) -> bool:
         own = outputs.get(node.name.lower()) if isinstance(node, exp.Column) else None
@@ -217,8 +217,8 @@ def _sum_of_groups(
     whole = not any(inner.args.get(word) for word in ("having", "limit", "offset", "distinct", "qualify"))
     if not (plain and filtered and whole and all(map(is_key, keys))):
         message = (
-            "Of aggregates of aggregates, SUM of a COUNT or SUM is supported, by columns of the groups: the number of "
-            "groups depends on noise. Ask for the groups, and summarise the answer."
+            "The only supported aggregate of an aggregate is SUM of a COUNT or SUM, grouped by columns of the groups, "
+            "because the number of groups depends on noise. Ask for the groups, and summarise the answer."
         )
         raise _refusal(message, outer.expressions[0], text)
     result = inner.copy()
@@ -235,7 +235,7 @@ def _sum_of_groups(
 
 
 def _spelled_group(inner: exp.Select, outputs: Mapping[str, exp.Expr]) -> exp.Group | None:
-    """Return GROUP BY with expressions instead of positions and names of output columns."""
+    """Return GROUP BY with positions and names of output columns replaced by their expressions."""
     group = inner.args.get("group")
     if group is None:
         return None
@@ -270,7 +270,7 @@ def _replace(outer: exp.Select, alias: str, outputs: Mapping[str, exp.Expr], tex
 
 
 def _rename(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr]) -> exp.Expr:
-    """Return an output column that keeps the name it had."""
+    """Return an output column under its previous name."""
     made = _replaced_node(node, alias, outputs)
     if isinstance(node, exp.Column) and made != node:
         return exp.alias_(made, node.name, quoted=True)
@@ -278,7 +278,7 @@ def _rename(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr]) -> exp.
 
 
 def _replaced_node(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr], *, qualified: bool = False) -> exp.Expr:
-    """Return a node in which names of a subquery's columns stand for what they are; subqueries have their own names."""
+    """Replace columns of a subquery by their expressions in a node; nested subqueries keep their own names."""
 
     def substitute(part: exp.Expr) -> exp.Expr:
         if isinstance(part, exp.Subquery):
@@ -321,7 +321,7 @@ def _has_aggregate(statement: exp.Select) -> bool:
 
 
 def _own(node: exp.Expr, kind: type[exp.Expr]) -> list[Any]:
-    """Return the parts of a kind that are in no subquery of their own."""
+    """Return the nodes of a kind outside nested subqueries."""
     walked = node.walk(prune=lambda part: isinstance(part, exp.Subquery))
     return [part for part in walked if isinstance(part, kind)]
 

@@ -1,8 +1,8 @@
 """Output columns as arithmetic over totals, with gradients.
 
-COUNT and SUM are totals; AVG, VAR and STDDEV are arithmetic of totals, as is whatever a question does with aggregates.
-A `Formula` computes the value and its gradient by the totals, from which the standard error follows (the delta method),
-and keeps the numerator and denominators, from which honest intervals of ratios do.
+COUNT and SUM are totals; AVG, VAR, STDDEV and all arithmetic with aggregates are arithmetic of totals. A `Formula`
+computes the value and its gradient with respect to the totals, which gives the standard error (the delta method). It
+keeps the numerator and denominators, which give intervals of ratios that hold.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Dual:
-    """A number and its gradient by the totals; ``beyond`` is the error that squares of noise add to it."""
+    """A number and its gradient with respect to the totals; ``beyond`` is the error added by squares of noise."""
 
     value: float
     gradient: Vector
@@ -66,7 +66,7 @@ class Dual:
         return Dual(by * self.value, by * self.gradient, beyond=abs(by) * self.beyond)
 
     def root(self) -> Dual:
-        """Return the square root; not defined below zero, and without a known error at zero."""
+        """Return the square root: undefined below zero, and with an unknown error at zero."""
         if not self.value > 0:
             return Dual(0.0 if self.value == 0 else math.nan, self.gradient * math.nan)
         root = math.sqrt(self.value)
@@ -75,21 +75,21 @@ class Dual:
 
 @dataclass(frozen=True)
 class Noisy(Dual):
-    """A total, beside the covariance of the noise of all totals, from which the bias of squares follows."""
+    """A total with the covariance of the noise of all totals, which gives the bias of squares."""
 
     noise: Vector
     shared: float = 0.0
-    """Share of the variance over the number of rows that the noise of a mean holds as well, because rows differ."""
+    """Share of the variance over the number of rows that the noise of a mean also includes, because rows differ."""
 
     def noise_of(self, number: Dual) -> float:
-        """Return the noise variance of a number that was made of the totals; 0 where it is not known."""
+        """Return the noise variance of a number computed from the totals; 0 where it is unknown."""
         variance = float(number.gradient @ self.noise @ number.gradient)
         return variance if math.isfinite(variance) else 0.0
 
 
 @dataclass(frozen=True)
 class Reach(Dual):
-    """A number, and between which others it may be moved; what it is combined with may be moved at the same time."""
+    """A number and the range within which liars may move it, together with the numbers it is combined with."""
 
     low: float
     high: float
@@ -128,7 +128,7 @@ class Reach(Dual):
         return _point(other) / self
 
     def root(self) -> Reach:
-        """Return the square root; what may be moved below zero may be moved to it."""
+        """Return the square root; ranges below zero are cut at zero."""
         return self._reach(super().root(), [math.sqrt(max(0.0, end)) for end in (self.low, self.high)])
 
 
@@ -141,14 +141,14 @@ def _point(number: Dual) -> Reach:
 
 
 ROUNDING = 1e-11
-"""A variance this small beside the mean square is rounding: everybody has the same value."""
+"""A variance this small relative to the mean square is rounding: everybody has the same value."""
 
 Evaluate = Callable[[list[Dual]], Dual]
 
 
 @dataclass(frozen=True)
 class After:
-    """A function of a finished estimate, as ROUND: of its value, of an interval's ends, and how much it blurs."""
+    """A function of a finished estimate, such as ROUND: of its value and interval, with its rounding error."""
 
     value: Callable[[float], float]
     ends: Callable[[float, float], tuple[float, float]]
@@ -166,7 +166,7 @@ class After:
 
 @lru_cache(maxsize=64)
 def _units(count: int) -> Vector:
-    """Return the gradients of so many totals by themselves."""
+    """Return the unit gradients of ``count`` totals."""
     units = np.eye(count) if count else np.zeros((0, 1))
     units.setflags(write=False)
     return units
@@ -177,9 +177,8 @@ class Formula:
     """An output column: the totals it needs, and how they combine.
 
     ``numerator`` is set for a plain ratio, ``square`` for a plain square root, ``moments`` for VAR and STDDEV: the mean
-    square about a number, times the count. ``affine`` is a scale and an offset on top of these. ``denominators`` are
-    all that anything is divided by. ``corrects`` says that the value depends on the noise of the totals, whose square
-    is biased.
+    square about a number, times the count. ``affine`` is a scale and an offset applied to these. ``denominators`` are
+    all divisors. ``corrects`` means that the value depends on the noise of the totals, whose square is biased.
     """
 
     totals: tuple[Total, ...]
@@ -212,7 +211,7 @@ class Formula:
         return [Dual(mean, unit) for mean, unit in zip(means, units, strict=True)]
 
     def shift(self, means: list[float], moved: list[float]) -> float:
-        """Return how far the result can move if each total moves by up to its given shift, in any direction."""
+        """Return how far the result can move if each total moves by up to its shift, in any direction."""
         if not means:
             return 0.0
         given = [
@@ -235,11 +234,11 @@ def constant(number: float) -> Formula:
 
 
 def combine(left: Formula, right: Formula, operation: Callable[[Dual, Dual], Dual]) -> Formula:
-    """Return the formula of an operation on two; each sees its own totals."""
+    """Combine two formulas by an operation; each uses its own totals."""
     cut = len(left.totals)
 
     def select_part(evaluate: Evaluate, part: slice) -> Evaluate:
-        return lambda given: evaluate(given[part] or given[:1])  # a number needs the gradients' length only
+        return lambda given: evaluate(given[part] or given[:1])  # a number needs only the gradients' length
 
     first, second = select_part(left.evaluate, slice(0, cut)), select_part(right.evaluate, slice(cut, None))
     inherited = tuple(select_part(one, slice(0, cut)) for one in left.denominators)
@@ -259,7 +258,7 @@ def combine(left: Formula, right: Formula, operation: Callable[[Dual, Dual], Dua
 def _with_number(
     made: Formula, kept: Formula, operation: Callable[[Dual, Dual], Dual], number: Evaluate, *, first: bool
 ) -> Formula:
-    """Return a formula combined with a number; properties of its interval are kept."""
+    """Combine a formula with a number; the properties of its interval are kept."""
     none = np.zeros(1)
     given = number([Dual(0.0, none)])
     ends = [operation(Dual(x, none), given) if first else operation(given, Dual(x, none)) for x in (0.0, 1.0, 2.0)]
@@ -294,7 +293,7 @@ def ratio(left: Formula, right: Formula) -> Formula:
 
 
 def mapped_to(made: Formula, after: After) -> Formula:
-    """Return a function of a formula's estimate."""
+    """Return the formula with a function applied to its estimate."""
     return Formula(
         made.totals,
         lambda given: after.of(made.evaluate(given)),
@@ -306,7 +305,7 @@ def mapped_to(made: Formula, after: After) -> Formula:
 
 
 def comoment(given: list[Dual], product: int, first: int, second: int, count: int, *, sample: bool) -> Dual:
-    """Return the covariance of two columns, given the places of their totals, as `variance` does of one with itself."""
+    """Return the covariance of two columns, given the places of their totals; `variance` is the case of one column."""
     number, one = given[count], Dual(1.0, np.zeros(len(given[count].gradient)))
     left, right = given[first] / number, given[second] / number
     divisor = number - one if sample else number
@@ -326,9 +325,9 @@ def comoment(given: list[Dual], product: int, first: int, second: int, count: in
 def variance(squares: Total, values: Total, count: Total, *, sample: bool, root: bool) -> Formula:
     """Return the formula of VAR or STDDEV, of a sample (as DuckDB does by default) or of the population.
 
-    The square of a noisy mean is too large by the noise variance of the mean, on average, so the variance would be too
-    small by as much: it is added. Where that is known only together with the variance of rows over their number, the
-    sum is divided by one plus a share of the number's inverse.
+    On average the square of a noisy mean is too large by the noise variance of the mean, and the variance too small by
+    the same amount, so the noise variance is added. Where it is known only together with the variance of rows over
+    their number, the sum is divided by one plus a share of the inverse of that number.
     """
 
     def evaluate(given: list[Dual]) -> Dual:

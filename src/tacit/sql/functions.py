@@ -24,10 +24,10 @@ Read = Callable[[exp.Expr], Function]
 Maker = Callable[[Any, Read], Function]
 
 LONGEST_TEXT = 1_000
-"""Characters of a text that is made longer."""
+"""Maximum characters of a text that a function lengthens."""
 
 LONGEST_PATTERN = 200
-"""Characters of a regular expression."""
+"""Maximum characters of a regular expression."""
 
 
 def _unary(function: Callable[[Any], Any]) -> Maker:
@@ -81,7 +81,7 @@ def _distinct(node: exp.Expr, read: Read) -> Function:
 
 
 def is_like(text: str, pattern: str) -> bool:
-    """Tell whether a text matches a pattern of LIKE, in time that grows with the product of their lengths at most.
+    """Return whether a text matches a LIKE pattern, in time at most proportional to the product of their lengths.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def is_like(text: str, pattern: str) -> bool:
             after, kept, mark = mark, place, mark + 1
         elif mark < len(pattern) and pattern[mark] in ("_", text[place]):
             place, mark = place + 1, mark + 1
-        elif after >= 0:  # what the last % stands for is one letter longer
+        elif after >= 0:  # the last % matches one more character
             kept += 1
             place, mark = kept, after + 1
         else:
@@ -120,7 +120,7 @@ def _like(node: exp.Expr, read: Read) -> Function:
 
 
 def _matching(node: exp.Expr, read: Read) -> Function:
-    """Return whether a text has a match of a regular expression; that library takes time in proportion to the text."""
+    """Return whether a regular expression matches a text; the library takes time proportional to the text."""
     pattern = node.expression
     if not isinstance(pattern, exp.Literal) or not pattern.is_string or len(str(pattern.this)) > LONGEST_PATTERN:
         raise NotScalar(node)
@@ -244,7 +244,7 @@ def as_text(value: Any) -> str:
 
 
 def _whole(value: Any) -> int:
-    """Return a number as a whole one: halves of exact numbers go away from zero, others to the even one."""
+    """Round to a whole number: halves of exact numbers away from zero, of floats to the even neighbour."""
     if isinstance(value, float | str):
         return round(float(value))
     return int(scalars.round_half_away(int(value) if isinstance(value, bool) else value))
@@ -269,7 +269,7 @@ def _date(value: Any) -> datetime.date:
 def _cast(node: exp.Cast, read: Read) -> Function:
     name = node.to.this.value if hasattr(node.to.this, "value") else str(node.to.this)
     cast, sizes = CASTS.get(name), [str(one.this) for one in node.to.expressions if isinstance(one, exp.DataTypeParam)]
-    if name == "DECIMAL" and len(sizes) == 2 and sizes[1].isdigit():  # so many digits after the point
+    if name == "DECIMAL" and len(sizes) == 2 and sizes[1].isdigit():  # digits after the decimal point
         return strict(lambda value: scalars.round_half_away(value, int(sizes[1])), read(node.this))
     if cast is None or sizes:
         raise NotScalar(node)
@@ -310,7 +310,7 @@ def _format(node: exp.TimeToStr, read: Read) -> Function:
 
 
 def by_name(node: exp.Anonymous, read: Read) -> Function:
-    """Return a function that the parser has no node for."""
+    """Return a function for which the parser has no node."""
     name, given = str(node.this).lower(), node.expressions
     if name in ("date_part", "datepart") and len(given) == 2 and isinstance(given[0], exp.Literal):
         unit = _unit(node, str(given[0].this))

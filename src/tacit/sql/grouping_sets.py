@@ -13,24 +13,24 @@ from tacit.sql.parse_spans import span_of
 __all__ = ["has_sets", "questions_of"]
 
 MOST_SETS = 16
-"""Sets of one question."""
+"""Maximum sets of one question."""
 
 Keys = tuple[exp.Expr, ...]
 
 SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 WORDS: dict[type[exp.Expr], str] = {exp.Rollup: "rollup", exp.Cube: "cube", exp.GroupingSets: "grouping_sets"}
-"""Where the parser keeps those that follow WITH."""
+"""The parser's arguments for WITH ROLLUP and WITH CUBE."""
 
 
 def has_sets(statement: exp.Expr) -> bool:
-    """Tell whether a statement groups by several sets of columns."""
+    """Return whether a statement groups by several sets of columns."""
     group = statement.args.get("group") if isinstance(statement, exp.Select) else None
     return group is not None and any(_members(group, kind) for kind in SETS)
 
 
 def questions_of(statement: exp.Select, text: str) -> list[exp.Select]:
-    """Return the statement once for each set, with NULL for columns that a set leaves out, unordered."""
+    """Return the statement once for each set, without ORDER BY, with NULL for columns that a set leaves out."""
     group = statement.args["group"]
     factors = [[(_key(statement, node),)] for node in group.expressions if not isinstance(node, SETS)]
     plain = tuple(key for factor in factors for keys in factor for key in keys)
@@ -57,7 +57,7 @@ def _members(group: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
 
 
 def _sets_of(statement: exp.Select, member: exp.Expr, plain: Keys) -> list[Keys]:
-    """Return the sets of columns that ROLLUP, CUBE or GROUPING SETS stands for."""
+    """Return the sets of columns of ROLLUP, CUBE or GROUPING SETS."""
     given = [_keys(statement, node) for node in member.expressions] or [(key,) for key in plain]
     if isinstance(member, exp.GroupingSets):
         return given
@@ -73,7 +73,7 @@ def _keys(statement: exp.Select, node: exp.Expr) -> Keys:
 
 
 def _key(statement: exp.Select, node: exp.Expr) -> exp.Expr:
-    """Return a key; positions and names of output columns stand for their expressions."""
+    """Return a key, with positions and names of output columns replaced by their expressions."""
     outputs = statement.expressions
     if isinstance(node, exp.Literal) and str(node.this).isdigit() and 1 <= int(node.this) <= len(outputs):
         shown: exp.Expr = outputs[int(node.this) - 1].unalias()

@@ -1,7 +1,7 @@
-"""How large a question may be: counted on its syntax tree, before anything is done for it.
+"""Limits on the size of a question, checked on its syntax tree before any other work.
 
-Whoever reads a tree here recurses, and products multiply the terms of their factors: a short text can ask for work
-without end.
+Code that reads a tree recurses, and products multiply the terms of their factors, so a short text can cause unbounded
+work.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from tacit.errors import ParseError
 __all__ = ["check_size"]
 
 MAX_CONDITIONS = 128
-"""AND and OR in a question: a chain of them is a tree as deep as it is long."""
+"""Maximum ANDs and ORs in a question: a chain of them is a tree as deep as it is long."""
 
 MAX_TREE = 150
-"""Levels of a syntax tree: a few calls each, of the thousand that Python allows."""
+"""Maximum levels of a syntax tree: each needs a few of the thousand nested calls that Python allows."""
 
 MAX_FACTORS = 8
-"""Columns, numbers and sums that are multiplied or divided in one product: reports of a person's powers are noise."""
+"""Maximum factors of one product: higher powers of reports are mostly noise."""
 
 MAX_AGGREGATES = 64
 MAX_CASES = 64
-"""Branches of all CASE."""
+"""Maximum branches of all CASE expressions."""
 
 MAX_JOINS = 8
 
@@ -67,7 +67,7 @@ def _depth(statement: exp.Expr) -> int:
 
 
 def _factors(node: exp.Expr) -> int:
-    """Return the factors of the longest product; a sum has as many as its longest part."""
+    """Return the number of factors of the longest product; a sum has as many as its longest part."""
     inner = [_factors(child) for child in node.iter_expressions()]
     if isinstance(node, exp.Mul | exp.Div):
         return sum(inner)

@@ -2,7 +2,7 @@
 
 A dimension (products, shops) is public and joined on a sensitive attribute that holds its key. Each of its columns is
 then one known value for every value of that attribute, so conditions, measures and groups on it are vectors over the
-attribute: nothing is joined, and nothing is lost.
+attribute: no join is needed, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Dimension:
 
     @classmethod
     def of(cls, name: str, rows: pa.Table, key: str) -> Dimension:
-        """Return the dimension of a table; refuse one whose rows the key does not tell apart."""
+        """Return the dimension of a table; refuse one whose key is not unique."""
         if key not in rows.column_names:
             raise UnknownNameError("column", key, rows.column_names)
         keys = rows.column(key)
@@ -76,7 +76,7 @@ class Dimension:
         return cls(name, key, rows)
 
     def lookups(self, attribute: Sensitive) -> tuple[Vector, dict[str, Lookup]]:
-        """Return which values of a foreign key the dimension knows, and each column as a function of it."""
+        """Return which values of a foreign key the dimension has, and each column as a function of it."""
         place = {key: row for row, key in enumerate(self.table.column(self.key).to_pylist())}
         rows = [place.get(shown_value(attribute, index)) for index in range(attribute.size)]
         matched = np.array([row is not None for row in rows], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What a code says, in words: which attributes it is about, and which of their values it is consistent with."""
+"""The meaning of a code, in words: which attributes it concerns, and which of their values it is consistent with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacit.sql.vectors import Sensitive, shown_value
 __all__ = ["Meaning", "meaning_of"]
 
 MOST_DESCRIBED_CELLS = 2**20
-"""Cells of a view up to which it is looked up which of them a code is consistent with."""
+"""Maximum cells of a view for which the cells consistent with a code are enumerated."""
 
 MOST_EXAMPLES = 3
 
@@ -28,7 +28,7 @@ class Meaning:
 
 
 def meaning_of(service: ServiceContract, channel: int, code: int) -> Meaning:
-    """Return what a code of a service's channel says."""
+    """Return the meaning of a code of a service's channel."""
     view, local = service.channels[channel].locate(code)
     if view.parity:
         asked = " × ".join(f"{_name(service, i)} & {view.levels[i]}" for i in view.active)
@@ -47,7 +47,7 @@ def meaning_of(service: ServiceContract, channel: int, code: int) -> Meaning:
 
 
 def _name(service: ServiceContract, index: int) -> str:
-    """Return the name of an attribute; derived ones go by that of their source."""
+    """Return the name of an attribute; a derived attribute is named after its source."""
     own = service.service.sensitive
     return own[index].name if index < len(own) else f"rounded {own[service.derived[index - len(own)].source].name}"
 

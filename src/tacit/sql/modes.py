@@ -18,7 +18,7 @@ from tacit.sql.totals import Total
 __all__ = ["Mode", "mode"]
 
 MOST_VALUES = 1_000
-"""Values that are compared with each other."""
+"""Maximum values that MODE compares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +34,12 @@ class Mode(Composite):
 
 
 def mode(scope: Scope, node: exp.Expr, where: Total) -> Mode:
-    """Return what MODE asks for."""
+    """Return the counts that MODE needs."""
     columns = list(node.this.find_all(exp.Column)) if isinstance(node.this, exp.Expr) else []
     if not columns or any(isinstance(scope.find(column).attribute, Public) for column in columns):
         message = (
-            "MODE takes a sensitive column, or a function of some. Ask for SELECT column, COUNT(*) … GROUP BY column "
+            "MODE takes a sensitive column, or a function of sensitive columns. Ask for SELECT column, COUNT(*) … "
+            "GROUP BY column "
             "ORDER BY 2 DESC LIMIT 1 instead."
         )
         raise scope.refusal(message, node, "unsupported-aggregate")

@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 PEOPLE = "0n"
-"""Of a rollup: how many people a row stands for. Stored databases have it."""
+"""Column of a rollup: how many people a row stands for. Stored databases contain it."""
 
 PERSON = "0person"
 """The key of a person."""

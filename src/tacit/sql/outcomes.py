@@ -1,4 +1,4 @@
-"""The numbers that an expression can have, in order, and the total of its being at most each of them."""
+"""The possible values of an expression, in order, and for each the total that counts values up to it."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ __all__ = ["MOST_OUTCOMES", "Outcomes", "outcomes_of"]
 EPOCH = datetime.date(1970, 1, 1)
 
 MOST_OUTCOMES = 1_000
-"""Values that are distinguished: of more, evenly spaced ones are kept, and values between two count as the larger."""
+"""Maximum distinct values: of more, evenly spaced ones are kept, and values between two count as the larger."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """Distinct numbers in order; ``lows`` to ``highs`` is what each stands for, ``least`` to ``most`` what it may be.
+    """Distinct numbers in order; each stands for ``lows`` to ``highs``, and may be ``least`` to ``most``.
 
     The four are equal unless the attribute was collected in coarser cells, or has very many values.
     """
 
     table: Tabulated
     rank: Vector
-    """Of each combination of values, the place of its number; NULL has none, -1."""
+    """The place of each combination of values; -1 for NULL."""
     values: Vector
     lows: Vector
     highs: Vector
     least: Vector
     most: Vector
     label: Callable[[float], Any] | None = None
-    """What a number stands for, if it is not itself: a date, or a value of an ordered list."""
+    """The label of each number that is not shown as itself: a date, or a value of an ordered list."""
 
     def __len__(self) -> int:
         return len(self.values)
 
     @property
     def is_coarse(self) -> bool:
-        """Whether a number stands for others, too."""
+        """Whether a number stands for a range."""
         return bool((self.least < self.most).any())
 
     def test(self, place: int, share: float) -> Total:
-        """Return the total of being at most the number at a place, less a share of everybody who has one."""
+        """Return the total that counts values up to the number at a place, less a share of all values."""
         known = self.rank >= 0
         return self.table.total((known & (self.rank <= place)) - share * known)
 
@@ -67,8 +67,8 @@ def outcomes_of(scope: Scope, node: exp.Expr) -> Outcomes:
         return outcomes_of(scope, node.this)
     if any(isinstance(scope.find(column).attribute, Public) for column in node.find_all(exp.Column)):
         message = (
-            "Quantiles are of sensitive columns, and this one is public. Count the people on either side of a value "
-            "instead, as COUNT(*) FILTER (WHERE …)."
+            "Quantiles take sensitive columns, and this one is public. Count the people on either side of a value "
+            "with COUNT(*) FILTER (WHERE …)."
         )
         raise scope.refusal(message, node, "unsupported-expression")
     bound = scope.find(node) if isinstance(node, exp.Column) else None
@@ -105,7 +105,7 @@ def _date_of(number: float) -> datetime.date:
 
 
 def _is_in_order(attribute: object) -> bool:
-    """Tell whether a list is declared in its order, or has months or hours, whose texts are in the order of time."""
+    """Return whether a list is declared as ordered, or has months or hours, whose texts sort by time."""
     return isinstance(attribute, Categorical) and (
         attribute.ordered
         or (
@@ -118,7 +118,7 @@ def _is_in_order(attribute: object) -> bool:
 
 
 def _measure(column: BoundColumn) -> Vector:
-    """Return the number of each value: days of dates, places in an ordered list, or what it measures."""
+    """Return the number of each value: days of dates, places in an ordered list, or the value itself."""
     attribute = column.attribute
     if column.lookup is None and isinstance(attribute, Ordinal) and attribute.is_date:
         return np.array([*(float(day) for day in exact_values(attribute)), *([0.0] * attribute.null)])
@@ -137,7 +137,7 @@ def _label_of(column: BoundColumn) -> Callable[[float], Any] | None:
 
 
 def _thin(known: Outcomes) -> Outcomes:
-    """Return the numbers, thinned to the most that are distinguished."""
+    """Return the numbers, thinned to the maximum."""
     count = len(known)
     if count <= MOST_OUTCOMES:
         return known

@@ -1,7 +1,7 @@
 """Parameters of a question: ``?`` in the text, filled with constants in the tree, never in the text.
 
-A value becomes a literal of the syntax tree, where a literal may stand and nowhere else: it is no name, no keyword and
-no piece of SQL, whatever is in it. Everything after parsing sees the same tree as if the constant had been written.
+A value becomes a literal of the syntax tree, and only where a literal is allowed: it never becomes a name, a keyword or
+SQL, whatever it contains. After parsing, the tree is the same as if the constant had been written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tacit.errors import ParseError, UsageError
 __all__ = ["fill", "number_parameters"]
 
 MAX_TEXT = 16 * 1024
-"""Characters of a text: as many as a question may have."""
+"""Maximum characters of a text: as many as a question may have."""
 
 MAX_NUMBER = 1e100
 """Numbers in questions are below this."""
@@ -43,11 +43,11 @@ PLACES = (
     exp.Unary,
     exp.Where,
 )
-"""Nodes that a constant may be a part of; names of tables and columns are made of others."""
+"""Nodes that may contain a constant; names of tables and columns consist of other nodes."""
 
 
 def number_parameters(tokens: Sequence[Token]) -> list[Token]:
-    """Return tokens in which the first ``?`` is ``$1``, and so on: the tree keeps numbers, but not the text's order."""
+    """Replace the first ``?`` with ``$1``, and so on: the tree keeps the numbers, but not the order of the text."""
     numbered: list[Token] = []
     count = 0
     for token in tokens:
@@ -64,7 +64,7 @@ def number_parameters(tokens: Sequence[Token]) -> list[Token]:
 
 
 def fill(statement: exp.Select, values: Sequence[Any]) -> exp.Select:
-    """Put constants into a statement whose tokens were numbered."""
+    """Insert constants into a statement with numbered parameters."""
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         message = "Pass parameters as a list or tuple with one value for each ? in the question."
         raise UsageError(message, code="wrong-parameters")
@@ -82,7 +82,7 @@ def fill(statement: exp.Select, values: Sequence[Any]) -> exp.Select:
 
 
 def _constant(value: Any, number: int) -> exp.Expr:
-    """Return a value as a literal; its kind is named in refusals, never the value."""
+    """Return a value as a literal; errors name its type, never the value."""
     value = plain_scalar(value)
     if value is None:
         return exp.Null()
@@ -90,7 +90,7 @@ def _constant(value: Any, number: int) -> exp.Expr:
         return exp.Boolean(this=bool(value))
     if isinstance(value, int | float | Decimal):
         return _number(value, number)
-    if isinstance(value, datetime.datetime):  # before dates: it is one
+    if isinstance(value, datetime.datetime):  # before dates: a datetime is a date
         return exp.Literal.string(value.isoformat(sep=" "))
     if isinstance(value, datetime.date):
         return exp.Literal.string(value.isoformat())
@@ -101,7 +101,7 @@ def _constant(value: Any, number: int) -> exp.Expr:
 
 
 def _number(value: float | Decimal, number: int) -> exp.Expr:
-    undefined = isinstance(value, Decimal) and value.is_nan()  # which cannot be compared; other NaNs are below nothing
+    undefined = isinstance(value, Decimal) and value.is_nan()  # comparing a signalling NaN raises
     if undefined or not -MAX_NUMBER < value < MAX_NUMBER:
         message = f"Parameter {number} is not a number below {MAX_NUMBER:g}."
         raise UsageError(message, code="bad-parameter")
@@ -110,8 +110,8 @@ def _number(value: float | Decimal, number: int) -> exp.Expr:
 
 
 def _text(value: str, number: int) -> str:
-    """Return a plain text; engines store no NUL and no half of a character."""
-    plain = str.__str__(value)  # of an enumeration's member, what it equals
+    """Return a text; engines cannot store NUL or unpaired surrogates."""
+    plain = str.__str__(value)  # for a member of an enumeration, its value
     if len(plain) > MAX_TEXT or "\0" in plain or any("\ud800" <= letter <= "\udfff" for letter in plain):
         message = f"Parameter {number} is text of more than {MAX_TEXT} characters, or is not valid Unicode."
         raise UsageError(message, code="bad-parameter")

@@ -21,29 +21,29 @@ from tacit.sql.spellings import expand
 
 __all__ = ["brief_sql", "parse", "refuse_deep", "span_of", "sql_of", "without_explain"]
 
-logging.getLogger("sqlglot").addHandler(logging.NullHandler())  # what it prints without one quotes questions
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())  # its warnings would quote questions
 
 MAX_LENGTH = 16 * 1024
-"""Characters of a question."""
+"""Maximum characters of a question."""
 
 MAX_DEPTH = 32
-"""Nested parentheses: the parser recurses, and gives up at about 42."""
+"""Maximum nested parentheses: the parser recurses, and fails at about 42."""
 
 MAX_BRACKETS = 4
-"""Nested brackets of arrays, which no question needs: the parser's time doubles with each."""
+"""Maximum nested brackets of arrays, which no question needs: the parser's time doubles with each."""
 
 CLAUSES = frozenset(
     {"distinct", "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset"}
 )
-"""What a question may have; everything else is refused by its name."""
+"""Clauses that a question may have; all others are refused by name."""
 
 
 MOST_QUOTED = 100
-"""Letters of an expression that a message quotes."""
+"""Maximum characters of an expression quoted in a message."""
 
 
 def sql_of(node: exp.Expr) -> str:
-    """Return an expression as SQL, or its kind where the library cannot write what it read, such as DATETIME(x)."""
+    """Return an expression as SQL, or its kind where the library cannot print it, such as DATETIME(x)."""
     try:
         return node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE)
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
@@ -57,7 +57,7 @@ def brief_sql(node: exp.Expr) -> str:
 
 
 def _place_of(text: str, cause: Exception) -> tuple[int, int] | None:
-    """Return where reading stopped: at a first word that asks nothing, an open quote, or what was not expected."""
+    """Return where parsing failed: at the first word, an unclosed quote, or an unexpected token."""
     first = re.search(r"\S+", text)
     if first and not re.match(r"\(*(select|with|from)\b", first.group(), re.IGNORECASE):
         return first.span()
@@ -80,7 +80,7 @@ def without_explain(text: str) -> tuple[str, bool]:
 
 
 def refuse_deep(text: str) -> None:
-    """Refuse a text whose nesting the parser would take too long, or too much stack, to read."""
+    """Refuse a text whose nesting would take the parser too much time or stack."""
     for opening, closing, most in (("(", ")", MAX_DEPTH), ("[{", "]}", MAX_BRACKETS)):
         depth = deepest = 0
         for letter in text:
@@ -128,7 +128,7 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
 
 
 def _check_clauses(statement: exp.Select, text: str, known: Collection[str]) -> None:
-    """Refuse clauses that no question has."""
+    """Refuse unsupported clauses."""
     for clause, value in statement.args.items():
         if value and clause not in known:
             name = clause.strip("_").upper()
@@ -138,12 +138,12 @@ def _check_clauses(statement: exp.Select, text: str, known: Collection[str]) -> 
 
 
 def _distinct(statement: exp.Select) -> exp.Select:
-    """Return SELECT DISTINCT as groups; rows of groups are distinct as they are."""
+    """Return SELECT DISTINCT as GROUP BY; the rows of groups are distinct already."""
     distinct = statement.args.get("distinct")
     if distinct is None:
         return statement
     if distinct.args.get("on"):
-        message = "DISTINCT ON chooses single rows, which are private. Use GROUP BY and aggregates."
+        message = "DISTINCT ON selects single rows, which are private. Use GROUP BY and aggregates."
         raise UnsupportedSqlError(message, code="private-rows")
     statement.set("distinct", None)
     if not statement.args.get("group") and not any(one.find(exp.AggFunc) for one in statement.expressions):

@@ -1,4 +1,4 @@
-"""Where in a question's text a node of its syntax tree stands."""
+"""The position of a syntax node in the text of a question."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sqlglot import exp
 __all__ = ["span_in", "span_of"]
 
 CALLED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\s*\(\s*(?:distinct\s+)?\Z", re.IGNORECASE)
-"""What stands before the first argument of a function."""
+"""Text before the first argument of a function."""
 
 CLOSING = re.compile(r"[^()'\"]*\)")
 
 
 def span_of(node: exp.Expr) -> tuple[int, int] | None:
-    """Return where in the text a node stands, as far as the parser remembers."""
+    """Return the span of a node, as far as the parser records it."""
     parts = node.find_all(exp.Identifier, exp.Func, exp.Literal)
     spans = [part.meta for part in parts if "start" in part.meta]
     if not spans:
@@ -24,7 +24,7 @@ def span_of(node: exp.Expr) -> tuple[int, int] | None:
 
 
 def span_in(text: str, node: exp.Expr) -> tuple[int, int] | None:
-    """Return where a node stands; that of a function with its name and parentheses, which the parser forgets."""
+    """Return the span of a node; for a function with its name and parentheses, which the parser does not record."""
     span = span_of(node)
     if span is None or not isinstance(node, exp.Func) or "start" in node.meta:
         return span

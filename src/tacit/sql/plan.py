@@ -1,4 +1,4 @@
-"""How one round is asked: from totals, public groups and conditions to the nodes that an engine answers."""
+"""Plan the queries for one round: from totals, public groups and conditions to nodes that an engine runs."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ class Plan:
     conditions: Sequence[exp.Expr]
     types: StoredTypes
     by_code: Sums | None = None
-    """The query that was run instead, where sums by code were enough."""
+    """The query that was run instead, where sums by code sufficed."""
     from_tables: bool = False
-    """Whether these sums were made into tables of the views."""
+    """Whether these sums were converted to tables of the views."""
 
     @cached_property
     def guards(self) -> list[exp.Expr]:
-        """The public conditions in totals, each once."""
+        """The distinct public conditions in totals."""
         return list(dict.fromkeys(g for total in self.totals for piece in total.pieces for g in piece.guards))
 
     @cached_property
     def powers(self) -> list[exp.Expr]:
-        """The public columns that totals multiply by, each once."""
+        """The distinct public columns that totals multiply by."""
         return list(dict.fromkeys(c for total in self.totals for piece in total.pieces for c in piece.powers))
 
     @cached_property
@@ -123,7 +123,8 @@ class Plan:
     def uploads(self, codes_of: Callable[[str, int], Codes], whole: int) -> dict[str, pa.Table]:
         """Return the (channel, code) -> factor values tables.
 
-        Channels of up to ``whole`` codes are uploaded whole; of others, ``codes_of`` tells which codes a table has.
+        Channels of up to ``whole`` codes are uploaded completely; for others, ``codes_of`` returns the codes in a
+        table.
         """
         tables = {}
         for side in self.reports.people.join.sides:
@@ -151,13 +152,13 @@ class Plan:
 
 
 def _columns_read(query: Sums, number: int) -> set[str]:
-    """Return the public columns and labels of a service that anything in a query reads."""
+    """Return the public columns and labels of a service that a query reads."""
     people = query.people
     return columns_in((*people.conditions, *people.guards, *people.powers, *query.keys), number)
 
 
 def why_no_rollup(query: Sums, asked: Round) -> str:
-    """Return why the reports are read instead of their rollup; nothing if the rollup is enough."""
+    """Return why the reports are read instead of their rollup; empty if the rollup suffices."""
     [first, *others] = asked.stored
     if first.rollup is None or others:
         return "joins need one row per person" if others else "none exists"
@@ -175,7 +176,7 @@ def use_rollup(query: Sums, asked: Round) -> Sums:
 
 
 def show_labels(query: Sums, asked: Round) -> Sums:
-    """Put the labels that are read beside every row."""
+    """Add the labels that the query reads to every row."""
     scans = []
     for side in query.people.join.sides:
         read = _columns_read(query, side.scan.number)
@@ -189,4 +190,4 @@ def _with_scans(query: Sums, scans: Sequence[Scan]) -> Sums:
 
 
 RULES: tuple[Rule, ...] = (use_rollup, show_labels)
-"""Rules that replace reading all reports of a round, in this order."""
+"""Rules that rewrite a scan of all reports of a round, in order."""

@@ -1,7 +1,7 @@
 """Conditions as totals: 1 where they hold, 0 elsewhere.
 
-A condition is read twice, for being true and for being false, because NULL makes it neither: NOT is pushed down to the
-comparisons, OR becomes disjoint pieces. What is about public columns only becomes a guard.
+A condition is evaluated separately for true and for false, because NULL is neither: NOT is pushed down to the
+comparisons, and OR becomes disjoint pieces. A condition on public columns alone becomes a guard.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 START = re.compile(r"(-01)?(T00)?(:00)*")
-"""What follows a month or an hour in a constant that is its first moment."""
+"""The rest of a constant that is the first moment of a month or an hour."""
 
 MAX_TERMS = 2_000
-"""Disjoint terms of one condition: more come from long ORs of ANDs over many attributes."""
+"""Maximum disjoint terms of one condition: long ORs of ANDs over many attributes have more."""
 
 
 def condition(scope: Scope, node: exp.Expr | None) -> tuple[Total, list[exp.Expr]]:
-    """Return WHERE as a total of rows, and those of its conjuncts that the engine decides by itself."""
+    """Return WHERE as a total of rows, and the conjuncts that the engine evaluates."""
     total, public = scope.rows, []
     for part in conjuncts(node):
         if is_public(scope, part):
@@ -91,7 +91,7 @@ def _is_boolean(column: BoundColumn) -> bool:
 
 
 def _either(left: Total, right: Total) -> Total:
-    """Return 1 where either is 1: as one vector for a single attribute, else by inclusion and exclusion."""
+    """Return the total that is 1 where either is 1: one vector for a single attribute, else inclusion-exclusion."""
     if left.functional and right.functional:
         first, second = left.functional.single_vector(), right.functional.single_vector()
         if first and second and first[0] == second[0]:
@@ -107,7 +107,7 @@ def _check_terms(scope: Scope, node: exp.Expr, total: Total) -> Total:
 
 
 def _check_cells(scope: Scope, node: exp.Expr, total: Total) -> Total:
-    """Refuse a condition that falls between the values of coarser cells: 0 without an error would be a lie."""
+    """Refuse a condition that falls between the values of coarser cells: an exact 0 would be wrong."""
     if total.pieces:
         return total
     for column in node.find_all(exp.Column):
@@ -155,19 +155,19 @@ def comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
 
 
 def _decide_by_table(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
-    """Return the total of a condition that a table of all values decides."""
+    """Return the total of a condition from a table of all values."""
     return tabulate(scope, node, "unsupported-condition").where(lambda value: value is wanted)
 
 
 def _is_moment(node: exp.Expr) -> bool:
-    """Tell whether a node is a constant that is cast to a time."""
+    """Return whether a node is a constant cast to a time."""
     return (
         isinstance(node, exp.Cast) and node.is_type(exp.DataType.Type.TIMESTAMP) and literal_of(node.this) is not None
     )
 
 
 def _is_plain(node: exp.Expr) -> bool:
-    """Tell whether a comparison is of a column with a constant or with another column."""
+    """Return whether a comparison is between a column and a constant or another column."""
     sides = [_unwrap(node.this), _unwrap(node.expression)]
     constants = [literal_of(side) is not None or isinstance(side, exp.Boolean) or _is_moment(side) for side in sides]
     columns = [isinstance(side, exp.Column) for side in sides]
@@ -199,7 +199,7 @@ def _compare(scope: Scope, node: exp.Expr, operator: str) -> Total:
 
 
 def _constant(node: exp.Expr) -> tuple[str, bool] | None:
-    """Return a constant's text and whether it is a string; truth values become the texts that attributes list."""
+    """Return a constant's text and whether it is a string; booleans become the texts that attributes list."""
     if isinstance(node, exp.Boolean):
         return BOOLEANS[bool(node.this)], True
     if isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.TIMESTAMP:
@@ -240,7 +240,7 @@ def _columns(scope: Scope, node: exp.Expr, operator: str, left: BoundColumn, rig
         row = _pad([bool(OPERATORS[operator](value, other)) for other in second], right.sensitive.size)
         one = (np.arange(left.sensitive.size) == index).astype(np.float64)
         terms.append(Term(1.0, {left.place: one, right.place: row}))
-    return Total.of(Functional(scope.sizes, tuple(terms)) * Functional.constant(scope.sizes))  # drops empty rows
+    return Total.of(Functional(scope.sizes, tuple(terms)) * Functional.constant(scope.sizes))  # without empty rows
 
 
 def _pad(marks: list[bool], size: int) -> Vector:

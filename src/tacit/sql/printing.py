@@ -1,7 +1,7 @@
-"""SQL in DuckDB's dialect, printed from nodes: the only place that writes questions about reports.
+"""Print nodes as SQL in DuckDB's dialect: the only place that writes queries over reports.
 
 Statements are built as syntax trees; names come from the contract and `tacit.sql.names`, and constants are parameters,
-so no text of a question ever reaches an engine. Engines of other dialects translate (`tacit.engines.dialect`).
+so the text of a question never reaches an engine. Engines of other dialects translate (`tacit.engines.dialect`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from tacit.sql.syntax import (
 __all__ = ["Statement", "condition_text", "print_query", "print_select"]
 
 _MARK = "\x00"
-"""Stands around the number of a parameter until its place in the text is known; no name contains it."""
+"""Delimits the number of a parameter until its place in the text is known; no name contains it."""
 
 
 class Statement(NamedTuple):
@@ -68,7 +68,7 @@ def print_query(query: Query) -> Statement:
 
 
 def print_select(tree: exp.Expr) -> Statement:
-    """Return the statement of a tree, which is used up: constants become parameters, in the order of the text."""
+    """Return the statement of a tree, which is modified: constants become parameters, in the order of the text."""
     constants = list(tree.find_all(Constant))
     for place, own in enumerate(constants):
         own.replace(exp.Var(this=f"{_MARK}{place}{_MARK}"))
@@ -77,7 +77,7 @@ def print_select(tree: exp.Expr) -> Statement:
 
 
 def condition_text(expression: exp.Expr) -> str:
-    """Return a public condition or column for people to read, with ? for constants."""
+    """Return a public condition or column as readable text, with ? for constants."""
     return expression.transform(_readable).sql(dialect="duckdb")
 
 
@@ -99,7 +99,7 @@ def _values_alias(side: Side) -> str:
 
 
 def _rows(scan: Scan, alias: str) -> exp.Expr:
-    """Return the rows of a service, with the labels that are read."""
+    """Return the rows of a service, with the labels that the query reads."""
     if not scan.labels:
         return table(scan.table, alias)
     labels = [with_alias(cast(constant(value), "VARCHAR"), name) for name, value in scan.labels]
@@ -107,7 +107,7 @@ def _rows(scan: Scan, alias: str) -> exp.Expr:
 
 
 def _person_sums(side: PersonSums) -> exp.Expr:
-    """Return people whose reports are added up."""
+    """Return people with the sums over their reports."""
     service, constants = side.scan.number, dict(side.factors)
 
     def kept_columns() -> list[exp.Expr]:
@@ -142,7 +142,7 @@ def _table(side: Side) -> exp.Expr:
 
 
 def _joins(people: People) -> Iterable[exp.Join]:
-    """Yield what the first service is joined with: other services on the key, and uploaded values on the code."""
+    """Yield the joins of the first service: other services on the key, and uploaded values on the code."""
     first = people.join.sides[0]
     for side in people.join.sides:
         if side is not first:
@@ -185,7 +185,7 @@ def _factors(side: Side) -> Iterable[exp.Expr]:
         yield from (with_alias(column(name, _alias(side)), name) for name in computed)
 
 
-# What people add
+# Contributions
 
 
 def _measure(measure: Measure) -> exp.Expr:
@@ -210,7 +210,7 @@ def _part(part: str | Power | Measure) -> exp.Expr:
 def _with_measures(
     people: People, measures: Sequence[Measure], kept: Sequence[tuple[exp.Expr, str]], columns: Sequence[exp.Expr]
 ) -> exp.Select:
-    """Return columns of the table ``measures``: what each person adds to every total, beside columns that are kept."""
+    """Return columns of the table ``measures``: each person's contribution to every total, and the kept columns."""
     factors = [factor for side in people.join.sides for factor in _factors(side)]
     of_people = _of_people(people, [*(with_alias(own, name) for own, name in kept), *_public(people), *factors])
     computed = [with_alias(_measure(own), names.measure(place)) for place, own in enumerate(measures)]

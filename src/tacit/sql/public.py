@@ -24,13 +24,13 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 
 
 def is_public(scope: Scope, node: exp.Expr) -> bool:
-    """Tell whether a condition is about public columns only."""
+    """Return whether a condition reads public columns only."""
     columns = list(node.find_all(exp.Column))
     return bool(columns) and all(isinstance(scope.find(column).attribute, Public) for column in columns)
 
 
 def literal_of(node: exp.Expr) -> tuple[str, bool] | None:
-    """Return a constant's text and whether it is a string; None if it is no constant."""
+    """Return a constant's text and whether it is a string; None if it is not a constant."""
     if isinstance(node, exp.Paren):
         return literal_of(node.this)
     if isinstance(node, exp.Literal):
@@ -46,7 +46,7 @@ def literal_of(node: exp.Expr) -> tuple[str, bool] | None:
 
 
 def is_list(node: exp.In) -> bool:
-    """Tell whether IN is followed by a list of constants, not by a query, an array or nothing."""
+    """Return whether IN has a non-empty list of constants, not a query or an array."""
     return bool(node.expressions) and not node.args.get("query") and not node.args.get("unnest")
 
 
@@ -80,7 +80,7 @@ def _condition(scope: Scope, node: exp.Expr) -> exp.Expr:
 
 
 def _beside(connector: type[exp.Expr], operand: exp.Expr) -> exp.Expr:
-    """Put an operand of AND or OR in parentheses if it needs them: chains of one connector stay flat."""
+    """Add parentheses to an operand of AND or OR if needed: chains of one connector stay flat."""
     needed = isinstance(operand, exp.And | exp.Or) and not isinstance(operand, connector)
     return exp.paren(operand, copy=False) if needed else operand
 
@@ -93,7 +93,7 @@ def _compare(scope: Scope, comparison: type[exp.Expr], left: exp.Expr, right: ex
 
 
 def _list(scope: Scope, subject: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
-    """Return the condition that a list holds a column: constants of one kind make a list of their own."""
+    """Return the condition that a column is in a list, with one list per type of constants."""
     column = _operand(scope, subject)
     lists: dict[exp.Expr, list[exp.Expr]] = {}
     for item in items:
@@ -103,7 +103,7 @@ def _list(scope: Scope, subject: exp.Expr, items: Sequence[exp.Expr]) -> exp.Exp
 
 
 def _read_as(scope: Scope, node: exp.Expr, operand: exp.Expr, other: exp.Expr, beside: exp.Expr) -> exp.Expr:
-    """Return a column read as the kind of what stands beside it: a constant, or a column with a declared type."""
+    """Return a column read as the type of the other operand: a constant, or a column with a declared type."""
     if not isinstance(node, exp.Column):
         return operand
     kind = type(beside.value) if isinstance(beside, Constant) else _declared_type(scope, other)

@@ -1,8 +1,8 @@
 """MEDIAN, QUANTILE and PERCENTILE: where the distribution of a column crosses a share of the rows.
 
 With C(v) the count of rows at most v and N that of all rows, the quantile of a share q is the first v at which the
-**test** C(v) - q N is not negative. Every test is a total, so it has an unbiased estimate and an error under whatever
-conditions; the quantile itself has neither (docs/sql.md).
+**test** C(v) - q N is not negative. Every test is a total, so it has an unbiased estimate and an error under any
+condition; the quantile itself has neither (docs/sql.md).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ QUANTILES = (
 )
 
 TOLERANCE = 1e-9
-"""Share of the rows by which a test may miss zero by rounding."""
+"""Rounding tolerance of a test, as a share of the rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Quantile:
-    """A share of the rows of ``where``, and the numbers among which its quantile is looked for.
+    """A share of the rows of ``where``, and the numbers among which its quantile is searched.
 
     If ``continuous``, it lies between the two rows that are nearest to (N - 1) q, counted from 0, as DuckDB's MEDIAN
     and QUANTILE_CONT do; otherwise it is one of the numbers.
@@ -61,7 +61,7 @@ class Quantile:
         return self.share, self.outcomes.table.founds, self.outcomes.rank.tobytes(), self.outcomes.values.tobytes()
 
     def counts(self, tests: Vector) -> Vector:
-        """Return the counts of rows at most each number, in order, of tests that never decrease."""
+        """Return the counts of rows up to each number, given non-decreasing tests."""
         q = float(self.share)
         return np.asarray(tests + q * (tests[-1] / (1 - q)))
 
@@ -79,12 +79,12 @@ class Quantile:
         return float(low + max(0.0, place - before) * (high - low))
 
     def _first(self, counts: Vector, wanted: float) -> int:
-        """Return the place of the first number up to which there are as many rows."""
+        """Return the place of the first number with at least ``wanted`` rows up to it."""
         enough = counts >= wanted - TOLERANCE * max(1.0, counts[-1])
         return int(np.argmax(enough)) if enough.any() else len(counts) - 1
 
     def _inside(self, counts: Vector, wanted: float) -> float:
-        """Return a number, or, of one that stands for others, the place among these: rows are spread evenly there."""
+        """Return a number; within a coarser cell, interpolate as if its rows were spread evenly."""
         place = self._first(counts, wanted)
         low, high = self.outcomes.lows[place], self.outcomes.highs[place]
         if not low < high:
@@ -95,7 +95,7 @@ class Quantile:
 
 
 def quantile(scope: Scope, node: exp.Expr, where: Total) -> Quantile:
-    """Return the quantile that an aggregate asks for."""
+    """Return the quantile of an aggregate."""
     share, column, descending = _read(scope, node)
     inner = node.this if isinstance(node, exp.WithinGroup) else node
     if descending:
@@ -133,6 +133,6 @@ def _share(scope: Scope, node: exp.Expr, whole: exp.Expr) -> Fraction:
     except ValueError:
         raise scope.refusal(message, whole, "bad-share") from None
     if not 0 < share < 1:
-        message += " The least and the largest value have no estimate: ask for 0.01 or 0.99."
+        message += " The smallest and the largest value have no estimate. Ask for 0.01 or 0.99."
         raise scope.refusal(message, whole, "bad-share")
     return share

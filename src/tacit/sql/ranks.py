@@ -1,4 +1,4 @@
-"""ROW_NUMBER, RANK and DENSE_RANK: places of rows among each other, once their estimates are known."""
+"""ROW_NUMBER, RANK and DENSE_RANK: ranks of rows, computed from their estimates."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class Key(NamedTuple):
     descending: bool
     nulls_first: bool
     order: Mapping[Any, int] | None = None
-    """Of a column of ordered categories, where each stands."""
+    """The place of each category, for a column of ordered categories."""
 
     def value_of(self, row: Sequence[Any], plain: Callable[[Any], Any]) -> Any:
-        """Return what a row is compared by."""
+        """Return the sort value of a row."""
         value = plain(row[self.place])
         return self.order.get(value, value) if self.order else value
 
 
 def is_rank(node: exp.Expr) -> bool:
-    """Tell whether a node is a rank among the rows of the answer."""
+    """Return whether a node is a rank among the rows of the answer."""
     return isinstance(node, exp.Window) and type(node.this) in KINDS
 
 
 @dataclass(frozen=True)
 class Rank:
-    """Where a row stands among those that agree with it in some columns, in an order."""
+    """The rank of a row within its partition, in a given order."""
 
     kind: str
     partition: tuple[int, ...]
@@ -67,7 +67,7 @@ def rank_of(
     position: Callable[[exp.Expr], int],
     places: Callable[[int], Mapping[Any, int] | None],
 ) -> Rank:
-    """Return the rank that a window asks for; ``position`` says where what it names stands in a row."""
+    """Return the rank of a window; ``position`` returns the place of an expression in a row."""
     order = node.args.get("order")
     if order is None or node.args.get("spec"):
         message = "A rank needs an order, as in ROW_NUMBER() OVER (PARTITION BY column ORDER BY COUNT(*) DESC)."
@@ -81,7 +81,7 @@ def key_of(
     position: Callable[[exp.Expr], int],
     order: Callable[[int], Mapping[Any, int] | None] = lambda _: None,
 ) -> Key:
-    """Return an item of ORDER BY; ``order`` says where the categories of a column stand, if they are ordered."""
+    """Return an item of ORDER BY; ``order`` has the places of a column's categories, if they are ordered."""
     place = position(item.this)
     return Key(place, bool(item.args.get("desc")), bool(item.args.get("nulls_first")), order(place))
 

@@ -15,7 +15,7 @@ REFUSED: dict[type[exp.Expr], str] = {
     exp.Max: _RAREST.format("largest", 0.99),
     exp.Mode: "MODE takes a column: write MODE(column).",
     exp.ArgMax: "The row of the largest value belongs to a single person. Group by the column and sort the groups.",
-    exp.ArgMin: "The row of the least value belongs to a single person. Group by the column and sort the groups.",
+    exp.ArgMin: "The row of the smallest value belongs to a single person. Group by the column and sort the groups.",
     exp.AnyValue: "Any row's value belongs to a single person. Group by the column.",
     exp.GroupConcat: "Lists of values show single rows. Group by the column and count.",
     exp.ArrayAgg: "Lists of values show single rows. Group by the column and count.",

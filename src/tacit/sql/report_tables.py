@@ -1,4 +1,4 @@
-"""Small questions about tables of reports: how many rows, which types, whose reports, rollups, classes of people."""
+"""Statements about tables of reports: numbers of rows, types, reports of people, rollups, classes of people."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def _codes_by(by: Sequence[str]) -> list[exp.Expr]:
 
 
 def rolled_up(name: str, by: Sequence[str], *, again: bool = False) -> Statement:
-    """Return the statement that rolls reports up or, again, a rollup to which batches have added rows."""
+    """Return the statement that rolls up reports or, with ``again``, a rollup to which batches have added rows."""
     people = cast(exp.Sum(this=column(names.PEOPLE)) if again else count_people(), "BIGINT")
     query = select([*_codes_by(by), with_alias(people, names.PEOPLE)], table(name))
     return print_select(group_by(query, _codes_by(by)))
 
 
 def removed_from_rollup(name: str, key: str, by: Sequence[str], person: str) -> Statement:
-    """Return the statement of rows that take a person out of a rollup: they count the person's reports below zero."""
+    """Return the statement of rows that remove a person from a rollup: they have negative counts."""
     fewer = cast(exp.Neg(this=count_people()), "BIGINT")
     query = select([*_codes_by(by), with_alias(fewer, names.PEOPLE)], table(name))
     query = query.where(equal(cast(column(key), "VARCHAR"), constant(person)), copy=False)
@@ -111,7 +111,7 @@ class ClassTable:
     public: tuple[str, ...]
     is_one_report: bool
     is_whole: bool = False
-    """Whether everybody has all slots and channels: then one row tells as much of a person as all."""
+    """Whether everybody has all slots and channels, so that one row per person suffices."""
 
 
 def count_people_with_first(name: str) -> Statement:
@@ -124,7 +124,7 @@ def _first() -> list[exp.Expr]:
 
 
 def class_sizes(tables: Sequence[ClassTable], *, same_keys: bool) -> Statement:
-    """Return the statement that counts people by everything that questions can see, as people and smallest.
+    """Return the statement that counts people by everything that questions can distinguish, as people and smallest.
 
     Keys that are text in one table and numbers in another are compared as text.
     """

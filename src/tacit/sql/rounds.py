@@ -45,17 +45,17 @@ class Round:
     labels: dict[str, str]
     stored: tuple[ReportSource, ...]
     design: Design | None = None
-    """How a panel chose its people."""
+    """How the panel chose the round's people."""
 
     assigned: bool = False
     """Whether views and seeds were assigned to people who could not choose their ids."""
 
     @property
     def weight(self) -> float:
-        """How many people one of its people stands for: others, in a panel, are asked in other rounds."""
+        """How many people each of its people stands for: a panel asks the others in other rounds."""
         return self.design.weight if self.design else 1.0
 
     @property
     def name(self) -> str:
-        """Its labels, for people."""
+        """Its labels, as readable text."""
         return ", ".join(text for text in self.labels.values() if text) or "unnamed"

@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons and logic of plain values, with NULL as None, as in DuckDB."""
+"""Arithmetic, comparisons and logic on plain values, with NULL as None, as in DuckDB."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Function = Callable[[Sequence[Any]], Any]
 
 
 class NotScalar(Exception):  # noqa: N818  it says what a node is not, and never leaves the package
-    """A node that is no function of values."""
+    """A node that is not a function of values."""
 
     def __init__(self, node: exp.Expr) -> None:
         super().__init__(node.key)
@@ -77,7 +77,7 @@ def compare_values(compare: Callable[[Any, Any], bool], left: Function, right: F
 
 
 def alike(left: Any, right: Any) -> tuple[Any, Any]:
-    """Return two values that can be compared: texts beside dates are dates, beside booleans booleans."""
+    """Return two comparable values: a text compared with a date becomes a date, with a boolean a boolean."""
     if isinstance(left, datetime.date) and isinstance(right, str):
         right = parse_day(right)
     elif isinstance(right, datetime.date) and isinstance(left, str):
@@ -126,20 +126,20 @@ def divide(left: Any, right: Any) -> float:
 
 
 def whole_part(left: Any, right: Any) -> Any:
-    """Return a quotient without its fraction; of numbers with one, the quotient."""
+    """Return the integer quotient of whole numbers, and the quotient of others."""
     if isinstance(left, int) and isinstance(right, int):
         return math.trunc(Fraction(left, right))
     return divide(left, right)
 
 
 def remainder(left: Any, right: Any) -> Any:
-    """Return what is left over, with the sign of the dividend."""
+    """Return the remainder, with the sign of the dividend."""
     left, right = _numeric(left), _numeric(right)
     return left - right * math.trunc(left / right if isinstance(left, float) else Fraction(left) / Fraction(right))
 
 
 def round_half_away(value: Any, digits: Any = 0) -> Any:
-    """Return a number with so many digits; halves go away from zero."""
+    """Round to a number of digits, halves away from zero."""
     if abs(digits) > MOST_DIGITS:
         raise ValueError
     unit = Fraction(10) ** -int(digits)
@@ -158,7 +158,7 @@ def difference(left: Any, right: Any) -> Any:
 
 
 def total(left: Any, right: Any) -> Any:
-    """Return a sum: of a date and a number, so many days later."""
+    """Return a sum; a date plus a number is that many days later."""
     if isinstance(left, datetime.date):
         return left + datetime.timedelta(days=int(right))
     return _wrong() if isinstance(left, str) or isinstance(right, str) else operator.add(left, right)
@@ -175,5 +175,5 @@ def start(unit: str, day: Any) -> datetime.date:
 
 
 def between_days(unit: str, first: Any, second: Any) -> int:
-    """Return how many periods lie between two days."""
+    """Return the number of periods between two days."""
     return differing(unit, as_day(first), as_day(second))

@@ -1,4 +1,4 @@
-"""What names mean: the services of FROM, their columns, and where each attribute stands in functionals."""
+"""Name resolution: the services of FROM, their columns, and the place of each attribute in functionals."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def _label(name: str) -> Public:
 
 
 LABELS = {name: _label(name) for name in ("round", "tier")}
-"""Columns that every service has: labels of the collection. Schemas may not use their names; these are made by hand."""
+"""Columns of every service: labels of the collection. Schemas may not use their names."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A service in FROM: the names it goes by, its number, and the place of its first attribute in functionals."""
+    """A service in FROM: its names, its number, and the place of its first attribute in functionals."""
 
     service: Service
     names: tuple[str, ...]
     number: int
     first: int
     twin: int | None = None
-    """Number of the source whose reports it reads: one-to-many services may be joined with themselves."""
+    """Number of the source whose reports it reads: a one-to-many service may be joined with itself."""
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -95,7 +95,7 @@ class BoundColumn:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """A dimension in FROM: the names it goes by, its foreign key, which keys it knows, and its columns."""
+    """A dimension in FROM: its names, its foreign key, the keys it has, and its columns."""
 
     name: str
     key: BoundColumn
@@ -105,7 +105,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Scope:
-    """The services and dimensions that a question is about, and its text for error messages."""
+    """The services and dimensions of a question, and its text for error messages."""
 
     sources: tuple[Source, ...]
     text: str
@@ -113,7 +113,7 @@ class Scope:
 
     @classmethod
     def over(cls, services: Sequence[tuple[Service, tuple[str, ...]]], text: str) -> Scope:
-        """Return the scope of services, each with the names it goes by."""
+        """Return the scope of services, each with its names."""
         sources: list[Source] = []
         first = 0
         for number, (service, names) in enumerate(services):
@@ -146,10 +146,10 @@ class Scope:
         return total
 
     def people(self, rows: Total) -> Total | None:
-        """Return the total of the people who have rows, of a total of rows; None where it has no unbiased estimate.
+        """Return the total of people, given a total of rows; None where it has no unbiased estimate.
 
-        Of a one-to-many service all reports but *none* say that the person has rows, a share of 1/sends each. Which
-        rows people have, if they have several, is more than their reports say.
+        In a one-to-many service all reports except *none* mean that the person has rows, with a share of 1/sends each.
+        Reports do not show which rows a person has, if there are several.
         """
         pieces = []
         for piece in rows.pieces:
@@ -175,7 +175,7 @@ class Scope:
         return UnsupportedSqlError(message, code=code, text=self.text, span=span_in(self.text, node))
 
     def find(self, column: exp.Column) -> BoundColumn:
-        """Return what a column names; refuse names that nothing or several things have."""
+        """Resolve a column; refuse unknown and ambiguous names."""
         table, name = column.table.lower(), column.name.lower()
         public = [d for d in self.dimensions if table in ("", d.name.lower()) and name in d.columns]
         dimension = next((d for d in self.dimensions if table == d.name.lower()), None)
@@ -220,7 +220,7 @@ class Scope:
         return columns[0]
 
     def functional(self, column: BoundColumn, vector: npt.ArrayLike) -> Functional:
-        """Return the functional that looks a sensitive attribute up in a vector."""
+        """Return the functional that maps a sensitive attribute by a vector."""
         return Functional.of(self.sizes, column.place, np.asarray(vector, dtype=np.float64))
 
     def total(self, column: BoundColumn, vector: npt.ArrayLike) -> Total:
@@ -228,7 +228,7 @@ class Scope:
         return Total.of(self.functional(column, vector))
 
     def separate(self, functional: Functional) -> list[dict[int, Functional]]:
-        """Return a functional as a sum of products of functionals of single services; of one service, as one."""
+        """Separate a functional into a sum of products of functionals of single services."""
         places = [(source.number, i) for source in self.sources for i in range(len(source.sizes))]
         sizes = [source.sizes for source in self.sources]
         products: list[dict[int, Functional]] = []
@@ -249,5 +249,5 @@ class Scope:
         return products
 
     def uses_round(self, statement: exp.Expr) -> bool:
-        """Tell whether the question names the round, and so is about all of them."""
+        """Return whether the question names the round, and so covers all rounds."""
         return any(column.name.lower() == "round" for column in statement.find_all(exp.Column))

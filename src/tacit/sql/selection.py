@@ -1,4 +1,4 @@
-"""HAVING, QUALIFY, ORDER BY, LIMIT and OFFSET: rows chosen by their estimates, after all of them are known."""
+"""HAVING, QUALIFY, ORDER BY, LIMIT and OFFSET: select rows by their estimates, after all of them are known."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Test = Callable[[Row], bool | None]
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What is computed beside the output columns, which rows are kept, in which order, and how many.
+    """Columns computed beside the output columns, and which rows are kept, in which order, and how many.
 
-    A row has the output columns, then what is ``hidden``, then the ``ranks``; those of ``shown`` ranks are copied to
-    their output columns.
+    A row has the output columns, then the ``hidden`` ones, then the ``ranks``; the ``shown`` ranks are copied to their
+    output columns.
     """
 
     hidden: list[exp.Expr]
@@ -78,7 +78,7 @@ class Selection:
 
 
 def plain_cell(cell: Any) -> Any:
-    """Return what a cell is compared by; None if it is undefined."""
+    """Return the value by which a cell is compared; None if it is undefined."""
     value = cell.value if isinstance(cell, Estimate) else cell
     if isinstance(value, Decimal):
         value = float(value)
@@ -110,14 +110,14 @@ class _Reader:
         self._sees_ranks = False
 
     def rank(self, node: exp.Expr) -> int:
-        """Return the number of a rank, which is added."""
+        """Add a rank, and return its number."""
         ranking = rank_of(self._scope, node, self.position, self.order)  # type: ignore[arg-type]
         if ranking not in self.ranks:
             self.ranks.append(ranking)
         return self.ranks.index(ranking)
 
     def order(self, place: int) -> dict[Any, int] | None:
-        """Return where the values of an output column stand, if they are ordered categories."""
+        """Return the places of an output column's values, if they are ordered categories."""
         node = self._outputs[place] if place < len(self._outputs) else None
         column = self._scope.find(node) if isinstance(node, exp.Column) else None
         attribute = column.attribute if column is not None and not column.lookup else None
@@ -126,7 +126,7 @@ class _Reader:
         return {value: number for number, value in enumerate(attribute.values)}
 
     def position(self, node: exp.Expr) -> int:
-        """Return the place of an expression in a row: an output column, or a hidden one that is added."""
+        """Return the place of an expression in a row: an output column, or a hidden one, which is added if needed."""
         place = -1
         if isinstance(node, exp.Paren):
             return self.position(node.this)
@@ -202,7 +202,7 @@ class _Reader:
             value: Any = literal[0] if literal[1] else float(literal[0])
             return lambda _: value
         if self._sees_ranks and is_rank(node):
-            rank = self.rank(node)  # ranks follow what is hidden, all of which is known when rows are looked at
+            rank = self.rank(node)  # ranks follow the hidden columns, whose number is known when rows are evaluated
             return lambda row: row[len(self._names) + len(self.hidden) + rank]
         place = self.position(node)
         return lambda row: plain_cell(row[place])

@@ -3,11 +3,12 @@
 Where devices choose views and seeds, every liar sends the code with the extreme contribution: the shift is the range of
 contributions times the liars. Where views and seeds are assigned, and liars cannot choose their ids, each liar chooses
 among the codes of one view and seed only. Who lies does not depend on the key, so the widths of those choices are
-independent draws from the distribution that the key gives, and their sum is, by Bernstein's inequality, at most
+independent draws from the key's distribution, and their sum is, by Bernstein's inequality, at most
 
     m mean + sqrt(2 m log(1/chance)) deviation + largest log(1/chance) / 3
 
-for m liars, but for a chance of 1e-9 over keys. In joins, and where estimates are multiplied, the first bound is used.
+for m liars, except with probability 1e-9 over keys. In joins, and where estimates are multiplied, the first bound is
+used.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ NONE = Widths(0.0, 0.0, 0.0)
 
 
 class Shifts:
-    """How far liars can move each total of a plan, computed when first asked for."""
+    """How far liars can move each total of a plan, computed on first use."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan, self._ranges = plan, Ranges(plan)
         self._widths: dict[int, Widths | None] = {}
 
     def shift_of(self, total: Total, place: int, people: float) -> float:
-        """Return how far 1 % of so many people move a total, the plan's total at a place."""
+        """Return how far 1 % of this many people can move the plan's total at a place."""
         liars, weight = people / 100, self._plan.round.weight
         free = liars * self._ranges.of(total, place).width
         if not self._plan.round.assigned:
@@ -89,14 +90,14 @@ def _of_service(plan: Plan, number: int, local: Functional, *, guarded: bool) ->
     for index, channel in enumerate(stored.service.channels):
         terms = [(c, factor.readings[index]) for c, factor in alone if index in factor.readings]
         low, high, chances = (np.concatenate(ends) for ends in zip(*_coins(channel, terms), strict=True))
-        if guarded:  # who does not fulfil a condition adds nothing
+        if guarded:  # people who do not meet the condition contribute 0
             low, high = np.minimum(low + constant, 0.0), np.maximum(high + constant, 0.0)
         widths += Widths.of(high - low, chances).scaled(sends)
     return widths
 
 
 def _coins(channel: Channel, terms: Terms) -> Iterator[tuple[Vector, Vector, Vector]]:
-    """Yield for each view the least and the most that its codes of each seed add, and how likely the seed is."""
+    """Yield, for each view, the smallest and largest contribution of each seed's codes, and the seed's probability."""
     weights = np.array([weight for weight, _ in terms])
     for index, view in enumerate(channel.views):
         oracle, share = view.oracle, channel.probability(index)

@@ -1,4 +1,4 @@
-"""Other spellings of the same question, turned into the one that the rest of the planner reads."""
+"""Rewrite alternative spellings of a question into the one that the rest of the planner reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["expand", "is_histogram"]
 
 
 def expand(statement: exp.Select) -> exp.Select:
-    """Return a statement without shorthands, in whatever subquery they stand."""
+    """Expand shorthands everywhere in a statement, subqueries included."""
     for select in list(statement.find_all(exp.Select)):
         _histogram(select)
         _group_by_all(select)
@@ -25,12 +25,12 @@ def _rewritten(node: exp.Expr) -> exp.Expr:
 
 
 def is_histogram(node: exp.Expr) -> bool:
-    """Tell whether a node is HISTOGRAM(column) or HISTOGRAM(column, bins)."""
+    """Return whether a node is HISTOGRAM(column) or HISTOGRAM(column, bins)."""
     return isinstance(node, exp.Anonymous) and str(node.this).lower() == "histogram"
 
 
 def _histogram(select: exp.Select) -> None:
-    """Return HISTOGRAM(column) beside aggregates as what it stands for: bins, and the count of each."""
+    """Expand HISTOGRAM(column) to bins and the count of each."""
     group = select.args.get("group")
     keys = [one.unalias() for one in (group.expressions if group is not None else [])]
     positions = [str(one.this) for one in keys if isinstance(one, exp.Literal)]
@@ -52,7 +52,7 @@ def _histogram(select: exp.Select) -> None:
 
 
 def _group_by_all(select: exp.Select) -> None:
-    """Name every output column without an aggregate, for GROUP BY ALL."""
+    """Expand GROUP BY ALL to every output column without an aggregate."""
     group = select.args.get("group")
     if group is not None and group.args.get("all") and not group.expressions:
         plain = [one.unalias() for one in select.expressions if not one.find(exp.AggFunc, exp.Window)]
@@ -60,7 +60,7 @@ def _group_by_all(select: exp.Select) -> None:
 
 
 def _order_by_all(select: exp.Select) -> None:
-    """Name every output column from the first, for ORDER BY ALL."""
+    """Expand ORDER BY ALL to every output column, in order."""
     order = select.args.get("order")
     [first, *others] = order.expressions if order is not None else [None]
     if first is None or others or not isinstance(first.this, exp.Var) or first.this.name.lower() != "all":
@@ -79,7 +79,7 @@ def _symmetric(node: exp.Between) -> exp.Expr | None:
 
 
 def _rows_in(node: exp.In) -> exp.Expr | None:
-    """Return (a, b) IN ((1, 2), …) as any of the rows being equal."""
+    """Expand (a, b) IN ((1, 2), …) to a disjunction of equalities."""
     rows = node.expressions
     if not isinstance(node.this, exp.Tuple) or not rows or not all(isinstance(row, exp.Tuple) for row in rows):
         return None
@@ -118,4 +118,4 @@ REWRITTEN: dict[type[exp.Expr], Callable[..., exp.Expr | None]] = {
     exp.EQ: _any_of,
     exp.NEQ: _none_of,
 }
-"""What a node becomes; None where it stays as it is."""
+"""Rewrites a node; None leaves it unchanged."""

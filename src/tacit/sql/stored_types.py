@@ -2,9 +2,9 @@
 
 A public column without a declared type takes any scalar. Collectors store it as text: numbers as they are written in
 decimal, booleans as true and false. A question reads it as text beside text, as a number beside numbers and in SUM and
-AVG, and as a boolean beside booleans. A value that does not read as a number is NULL there: no value that somebody
-sends makes a question fail. Which columns are text differs from table to table, so conditions say how a column is read
-(`AsNumber`, `AsFlag`), and `StoredTypes` resolves that for each table.
+AVG, and as a boolean beside booleans. There a value that is not a number is NULL: no value that anybody sends makes a
+question fail. Which columns are text differs from table to table, so conditions say how a column is read (`AsNumber`,
+`AsFlag`), and `StoredTypes` resolves that for each table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tacit.sql.names import source
 __all__ = ["AsFlag", "AsNumber", "Constant", "StoredTypes", "column_of", "columns_in", "constant", "is_number"]
 
 DECIMAL = "^-?[0-9]{1,30}([.][0-9]{1,30})?([eE][-+]?[0-2]?[0-9])?$"
-"""Texts that are numbers, below 1e60: sums of their fourth powers are finite on every engine."""
+"""Pattern of texts that are numbers below 1e60: sums of their fourth powers are finite on every engine."""
 
 
 class AsNumber(exp.Expression):
@@ -90,7 +90,7 @@ class StoredTypes:
     """Columns that are stored as text."""
 
     elsewhere: Sequence[frozenset[str]]
-    """Columns that are stored as text in any round: they are text in all of them."""
+    """Columns that are stored as text in any round: they are read as text in all rounds."""
 
     def resolve(self, expression: exp.Expr) -> exp.Expr:
         """Return an expression over the columns of this round's tables, as they are stored."""

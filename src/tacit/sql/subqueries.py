@@ -1,4 +1,4 @@
-"""Subqueries of one row in SELECT, as COUNT(*) / (SELECT COUNT(*) FROM service): aggregates of the same reports."""
+"""Scalar subqueries in SELECT, as in COUNT(*) / (SELECT COUNT(*) FROM service): aggregates of the same reports."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ CLAUSES = frozenset({"expressions", "from_", "joins", "where"})
 
 
 def has_subquery(node: exp.Expr) -> bool:
-    """Tell whether an output column has a question of its own in it."""
+    """Return whether an output column contains a subquery."""
     return node.find(exp.Subquery) is not None
 
 
 def scalar(scope: Scope, node: exp.Subquery) -> tuple[exp.Expr, Total]:
-    """Return the aggregate of a subquery, and the rows that it runs over."""
+    """Return the aggregate of a subquery, and the rows it covers."""
     inner = node.this
     message = (
         "A subquery in SELECT must be one aggregate of the same tables, such as (SELECT COUNT(*) FROM service). Ask "
-        "the other question by itself, and put its value in."
+        "the other question separately, and insert its value."
     )
     plain = isinstance(inner, exp.Select) and not any(v for k, v in inner.args.items() if v and k not in CLAUSES)
     if not plain or len(inner.expressions) != 1 or _tables(inner) != _known_names(scope):

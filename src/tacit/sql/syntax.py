@@ -1,4 +1,4 @@
-"""Short constructors of sqlglot expressions: names are always quoted, and every call makes new nodes."""
+"""Short constructors of sqlglot expressions: names are always quoted, and every call creates new nodes."""
 
 from __future__ import annotations
 
@@ -112,5 +112,5 @@ def one_where(condition: exp.Expr, one: float = 1.0, zero: float = 0.0) -> exp.C
 
 
 def count_people(weight: exp.Expr | None = None) -> exp.Expr:
-    """Return the number of people: of rows, or of what the rows of a rollup stand for."""
+    """Return the number of people: the number of rows, or the sum of a rollup's counts."""
     return cast(exp.Sum(this=weight.copy()), "BIGINT") if weight else exp.Count(this=exp.Star())

@@ -1,4 +1,4 @@
-"""FROM: which services a question is about, joined on the person's key."""
+"""FROM: the services of a question, joined on the person's key."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ WHY_KEYS = (
 )
 
 SCHEMAS = ("main", "public")
-"""Names that a service's schema may go by: tools write them in front of tables."""
+"""Accepted schema names: tools write them in front of tables."""
 
 
 @dataclass(frozen=True)
 class Named:
-    """A table in FROM: the service's name, what the question calls it, and the join that brought it."""
+    """A table in FROM: the service's name, its alias, and its join."""
 
     name: str
     alias: str
@@ -79,9 +79,9 @@ def scope_of(
 ) -> Scope:
     """Return the scope of a question.
 
-    A report must never be multiplied with itself. With one row per person a self join says nothing new: the service
-    stands there once, under both names. With several rows it stands there twice, and pairs of rows are read from two
-    different reports.
+    A report must never be multiplied with itself. With one row per person a self-join adds nothing: the service is in
+    the scope once, under both names. With several rows it is there twice, and pairs of rows are read from two different
+    reports.
     """
     known = {service.name.lower(): service for service in schema.services}
     names: list[tuple[Service, list[str]]] = []
@@ -129,7 +129,7 @@ def _check_kind(join: exp.Join, service: Service, text: str) -> None:
 
 
 def _check_rows(service: Service, before: int, text: str) -> None:
-    """Refuse to join several rows of a person with themselves where the person's reports do not show two of them."""
+    """Refuse a self-join of a one-to-many service whose people send only one report."""
     if before and service.sends < 2:
         message = (
             f"{service.name} has several rows per person, but each person sends one report, and joining it with itself "
@@ -186,7 +186,7 @@ def _check_key(join: exp.Join, service: Service, others: dict[str, str], table: 
 
 
 def check_rounds(statement: exp.Select, question: str, *, superpopulation: bool) -> None:
-    """Refuse what is not the sum of the rounds' answers, because the same people are in several of them."""
+    """Refuse aggregates that do not sum over rounds, because the same people are in several of them."""
     group = statement.args.get("group")
     by_round = any(column.name.lower() == "round" for column in (group.find_all(exp.Column) if group else ()))
     if not by_round and (superpopulation or statement.find(exp.Distinct)):

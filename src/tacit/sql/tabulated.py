@@ -28,10 +28,10 @@ __all__ = ["Tabulated", "is_sensitive", "tabulate"]
 Values = npt.NDArray[np.object_]
 
 MOST_CELLS, MOST_OF_ONE = 2**16, 2**20
-"""Combinations of values that an expression is worked out for: of several attributes, and of one."""
+"""Maximum combinations of values for which an expression is evaluated: of several attributes, and of one."""
 
 MOST_TERMS = 2_000
-"""Combinations of all attributes but the largest: each is a product of its own."""
+"""Maximum combinations of all attributes but the largest: each is a separate product."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Tabulated:
         return self.total(np.asarray(np.frompyfunc(test, 1, 1)(self.values), dtype=np.float64))
 
     def total(self, weights: npt.ArrayLike) -> Total:
-        """Return the total of a number for each combination."""
+        """Return the total with a weight for each combination."""
         table = np.asarray(weights, dtype=np.float64)
         if not self.founds:
             return self.scope.one.scaled(float(table))
@@ -65,14 +65,14 @@ class Tabulated:
                 factors = {self.founds[axis].place: marks[axis][own] for axis, own in zip(others, place, strict=True)}
                 terms.append(Term(1.0, factors | {self.founds[longest].place: table[tuple(index)]}))
         functional = Functional(self.scope.sizes, tuple(terms))
-        return Total.of(functional * Functional.constant(self.scope.sizes))  # adds up what differs in one attribute
+        return Total.of(functional * Functional.constant(self.scope.sizes))  # merges terms that differ in one attribute
 
     def measure(self, node: exp.Expr) -> tuple[Total, Total]:
-        """Return the value as a number, 0 where it is NULL, and the total of its not being NULL."""
+        """Return the value as a number, 0 where it is NULL, and the total that counts where it is not NULL."""
         return self.total(self.numbers(node)), self.where(lambda value: value is not None)
 
     def numbers(self, node: exp.Expr) -> npt.NDArray[np.float64]:
-        """Return the values as numbers, 0 for NULL; refuse texts, dates and what is too large."""
+        """Return the values as numbers, 0 for NULL; refuse texts, dates and large numbers."""
         flat = [0.0 if value is None else _number(value) for value in self.values.ravel()]
         if any(number is None or not abs(number) < 1e30 for number in flat):
             message = f"{brief_sql(node)} is not a number below 1e30 for every value. Use COUNT, or group by it."
@@ -87,13 +87,13 @@ def _number(value: Any) -> float | None:
 
 
 def is_sensitive(scope: Scope, node: exp.Expr) -> bool:
-    """Tell whether an expression is about sensitive columns only, and has some."""
+    """Return whether an expression has columns, all of them sensitive."""
     columns = list(node.find_all(exp.Column))
     return bool(columns) and not any(isinstance(scope.find(column).attribute, Public) for column in columns)
 
 
 def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
-    """Return an expression's values; refuse with a code what no function of sensitive columns gives."""
+    """Return an expression's values; refuse, with a code, expressions that are not functions of sensitive columns."""
     columns: list[BoundColumn] = []
     for column in node.find_all(exp.Column):
         bound = scope.find(column)
@@ -126,7 +126,7 @@ def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
         raise scope.refusal(message, node, "divides-by-zero") from None
     except (TypeError, ValueError, KeyError, OverflowError, AttributeError):
         message = (
-            f"{brief_sql(node)} mixes kinds of values. Compare numbers with numbers, dates with dates, text with text."
+            f"{brief_sql(node)} mixes types of values. Compare numbers with numbers, dates with dates, text with text."
         )
         raise BindError(message, code="wrong-constant", text=scope.text, span=span_of(node)) from None
     return Tabulated(scope, tuple(axes), values)
@@ -135,12 +135,12 @@ def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
 def _refusal(scope: Scope, node: exp.Expr, code: str) -> TacitError:
     if isinstance(node, exp.Subquery | exp.Select) or node.args.get("query"):
         message = (
-            "A subquery cannot stand in a condition: what it finds is an estimate. Ask it by itself first, and put its "
-            "value in."
+            "A subquery is not supported in a condition, because its result is an estimate. Ask it separately first, "
+            "and insert its value."
         )
         return scope.refusal(message, node, "unsupported-subquery")
     if isinstance(node, exp.CurrentDate | exp.CurrentTimestamp):
-        message = "An answer must not depend on when it is asked. Write the day, as DATE '2026-11-15'."
+        message = "An answer must not depend on the current time. Write the day, as in DATE '2026-11-15'."
         return scope.refusal(message, node, code)
     message = f"{brief_sql(node)} is not a supported function of columns (docs/sql.md lists them)."
     return scope.refusal(message, node, code)
@@ -150,7 +150,7 @@ def _check(scope: Scope, bound: BoundColumn, column: exp.Column) -> None:
     attribute = bound.attribute
     if isinstance(attribute, Public):
         message = (
-            f"{attribute.name} is public, and functions are of sensitive columns. Compare {attribute.name} itself with "
+            f"{attribute.name} is public, but functions take sensitive columns. Compare {attribute.name} itself with "
             "constants, or group by it."
         )
         raise scope.refusal(message, column, "unsupported-expression")

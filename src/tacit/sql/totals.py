@@ -1,8 +1,8 @@
 """Totals: sums over people of a functional, under public conditions, times public columns.
 
-Whatever a question adds up is a **total**: a sum of **pieces**, each a functional of the sensitive attributes that
-counts only where all its guards (conditions on public columns) hold, times powers of public columns. Totals are closed
-under +, scaling and multiplication, so conditions, groups, measures and their squares are all totals.
+Every sum in a question is a **total**: a sum of **pieces**, each a functional of the sensitive attributes that counts
+only where all its guards (conditions on public columns) hold, times powers of public columns. Totals are closed under
++, scaling and multiplication, so conditions, groups, measures and their squares are all totals.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ class Piece:
 
     @property
     def weights(self) -> Total:
-        """The total of what noise variances of the functional are multiplied by: 1 for everybody without guards."""
+        """The total of the factors of the functional's noise variance: 1 for everybody without guards."""
         doubled = {column: 2 * power for column, power in self.powers.items()}
         return Total((Piece(Functional.constant(self.functional.sizes), self.guards, doubled),))
 
     @property
     def place(self) -> Hashable:
-        """What pieces must share to be added up."""
+        """The key that pieces must share to be added up."""
         return frozenset(self.guards), frozenset(self.powers.items())
 
 
 MAX_PRODUCTS = 10_000
-"""Terms of a product before equal ones are added up: branches of CASE on public columns double them."""
+"""Maximum terms of a product before equal ones are merged: branches of CASE on public columns double them."""
 
 LARGEST = 1e30
-"""Coefficients are below it: fourth powers of what people add, times people, are finite then."""
+"""Upper limit of coefficients, so that sums of fourth powers of contributions are finite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +91,12 @@ class Total:
 
     @property
     def terms(self) -> int:
-        """How many products it adds up."""
+        """The number of products in the sum."""
         return sum(len(piece.functional.terms) for piece in self.pieces)
 
     @property
     def is_finite(self) -> bool:
-        """Whether no coefficient is too large."""
+        """Whether all coefficients are below the limit."""
         return all(abs(term.coefficient) < LARGEST for piece in self.pieces for term in piece.functional.terms)
 
     def scaled(self, by: float) -> Total:
@@ -105,7 +105,7 @@ class Total:
 
     @property
     def functional(self) -> Functional | None:
-        """The functional of a total that involves no public columns; None for any other."""
+        """The functional of a total without public columns; None for any other."""
         if len(self.pieces) != 1 or self.pieces[0].guards or self.pieces[0].powers:
             return None
         return self.pieces[0].functional
@@ -117,12 +117,12 @@ class Total:
 
     @cached_property
     def key(self) -> Hashable:
-        """What equal totals share."""
+        """The key that equal totals share."""
         return tuple((piece.place, piece.functional.key) for piece in self.pieces)
 
 
 def _gather(pieces: tuple[Piece, ...]) -> Total:
-    """Add up the functionals of pieces that have guards and powers in common."""
+    """Merge pieces with the same guards and powers."""
     if len(pieces) == 1:
         return Total(pieces if pieces[0].functional.terms else ())
     by_place: dict[Hashable, Piece] = {}

@@ -1,7 +1,7 @@
 """Comparisons of one attribute with constants, as vectors over its value indices.
 
-NULL satisfies no comparison, positive or negative. Conditions on bins must not cut one; on dithered cells they give a
-linear ramp, and a note says so.
+NULL satisfies no comparison, positive or negative. Conditions must not split a bin; on dithered cells they give a
+linear ramp, which a note states.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-"""Comparisons of plain values, by their signs in SQL."""
+"""Comparisons of plain values, by SQL operator."""
 
 MOST_TRIED = 5_000
-"""Values among which one is looked for that was meant."""
+"""Maximum values among which a similar one is searched for a hint."""
 
 _EPOCH = datetime.date(1970, 1, 1)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
 def kind_of(value: Any) -> str:
-    """Return what a plain value can be compared with: numbers with numbers, everything else with its own type."""
+    """Return the type class of a plain value for comparisons: all numbers are one class, other types their own."""
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
 
 
@@ -109,10 +109,10 @@ def _centres(attribute: Ordinal) -> list[Fraction]:
 
 
 def cell_ends(attribute: Ordinal) -> tuple[Vector, Vector, Vector, Vector]:
-    """Return what each coarser cell stands for, from and to, and between which numbers its values may lie.
+    """Return the range that each coarser cell stands for, and the range of values that it may contain.
 
-    A bin has its own values. A representative stands for what is nearest to it, and was made of values on either side,
-    up to its neighbours.
+    For a bin both are its own values. A representative stands for the values nearest to it, and may contain values up
+    to its neighbours.
     """
     count, ticks = attribute.values, attribute.ticks
     if attribute.dither:
@@ -129,11 +129,12 @@ def cell_ends(attribute: Ordinal) -> tuple[Vector, Vector, Vector, Vector]:
 
 
 def ordered_values(attribute: Sensitive, comparison: str) -> list[Any]:
-    """Return the values that indices stand for, NULL left out, as things that can be compared between attributes."""
+    """Return the values that indices stand for, without NULL, in a form that can be compared between attributes."""
     if isinstance(attribute, Categorical):
         if comparison not in ("=", "<>"):
             message = (
-                f"{attribute.name} holds categories; columns of these are compared by = or <> only. Use constants."
+                f"{attribute.name} holds categories, which can be compared with other columns by = or <> only. Use "
+                f"constants."
             )
             raise BindError(message, code="no-order")
         return [value if isinstance(value, str) else Fraction(value) for value in attribute.values]
@@ -145,7 +146,7 @@ def ordered_values(attribute: Sensitive, comparison: str) -> list[Any]:
 
 
 def category_vector(attribute: Categorical, wanted: list[str | int]) -> Vector:
-    """Return the vector that marks listed values; a value that is not in the dictionary is a mistake."""
+    """Return the vector that marks listed values; refuse a value that is not in the list."""
     vector = np.zeros(attribute.size)
     for value in wanted:
         if value not in attribute.values:
@@ -161,7 +162,7 @@ def category_vector(attribute: Categorical, wanted: list[str | int]) -> Vector:
 
 
 def _likely(value: str, listed: list[str]) -> list[str]:
-    """Return the values among which one is looked for that was meant: of many, those that begin most alike."""
+    """Return candidates for a hint: of many values, those with the longest common beginning."""
     length = len(value) if len(listed) > MOST_TRIED else 0
     while length and not any(own.startswith(value[:length]) for own in listed):
         length -= 1
@@ -194,7 +195,7 @@ def comparison_vector(attribute: Ordinal, comparison: str, literal: str, *, is_t
     if comparison in ("=", "<>"):
         low = high = tick if tick.denominator == 1 else None  # type: ignore[assignment]
         if low is None:
-            low, high = 1, 0  # between two values: nothing is equal
+            low, high = 1, 0  # between two values: equal to none
     elif comparison == "<":
         high = math.ceil(tick) - 1
     elif comparison == "<=":
@@ -210,7 +211,7 @@ def comparison_vector(attribute: Ordinal, comparison: str, literal: str, *, is_t
 
 
 def _ticks_between(attribute: Ordinal, low: float | Fraction, high: float | Fraction) -> Vector:
-    """Return for each value (NULL left out) the share of its ticks from low to high."""
+    """Return, for each value except NULL, the share of its ticks from low to high."""
     count, ticks = attribute.values, attribute.ticks
     first = int(max(low, 0)) if low != math.inf else ticks
     last = int(min(high, ticks - 1)) if high != -math.inf else -1

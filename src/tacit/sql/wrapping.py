@@ -1,4 +1,4 @@
-"""Functions around aggregates, as ROUND(AVG(x), 2): what they make of a value and of the ends of its interval."""
+"""Functions around aggregates, such as ROUND(AVG(x), 2), applied to the value and to the ends of its interval."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _monotone(
     def or_nan(number: float) -> float:
         try:
             return number if math.isnan(number) or math.isinf(number) else float(function(number))
-        except ValueError:  # the root or logarithm of what is not positive
+        except ValueError:  # the root or logarithm of a number that is not positive
             return math.nan
 
     return After(or_nan, lambda low, high: (or_nan(low), or_nan(high)), blur, slope)
@@ -106,7 +106,7 @@ def _power(node: exp.Pow) -> After | None:
 def _to_the(number: float, exponent: float) -> float:
     try:
         return math.pow(number, exponent)
-    except (ValueError, OverflowError):  # a root of what is negative
+    except (ValueError, OverflowError):  # a root of a negative number
         return math.nan
 
 
@@ -127,10 +127,10 @@ WRAPPERS: dict[type[exp.Expr], Callable[..., After | None]] = {
     exp.Ln: lambda _: _monotone(math.log, slope=lambda number: 1 / number if number > 0 else math.nan),
     exp.Exp: lambda _: _monotone(math.exp, slope=math.exp),
 }
-"""What each function makes of an estimate; None where its other arguments are no constants."""
+"""The function of an estimate for each node; None where its other arguments are not constants."""
 
 
 def wrapper(node: exp.Expr) -> After | None:
-    """Return what a node makes of the aggregate in it; None if it is no such function."""
+    """Return the function that a node applies to its aggregate; None for other nodes."""
     made = WRAPPERS.get(type(node))
     return made(node) if made is not None else None

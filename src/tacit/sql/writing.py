@@ -1,4 +1,4 @@
-"""From a question as data to its text: every piece is built as a syntax tree, and pieces of text are parsed first."""
+"""Convert a question from data to text: every piece is built as a syntax tree, and pieces of text are parsed first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def text_of(model: object) -> str:
-    """Return the text of a model, one clause in a line; refuse what is no model.
+    """Return the text of a model, one clause per line; refuse anything but a model.
 
     Examples
     --------

@@ -19,7 +19,7 @@ __all__ = ["adopt", "create_once", "lock_file", "write_atomically"]
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
-    """Write a file atomically and synced; ``mode``, minus the process's mask, is for a new file."""
+    """Write a file atomically and sync it; ``mode``, minus the process's mask, applies to a new file."""
     try:
         before = path.stat()
     except FileNotFoundError:
@@ -42,7 +42,7 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
 
 
 def create_once(path: Path, content: bytes | memoryview) -> None:
-    """Write a new file, synced; FileExistsError if there is one, or another process was first."""
+    """Write and sync a new file; FileExistsError if it exists or another process created it first."""
     handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -56,7 +56,7 @@ def create_once(path: Path, content: bytes | memoryview) -> None:
 
 
 def adopt(path: Path, *, mode: int = 0o600) -> None:
-    """Create an empty file for its folder's owner, if there is none."""
+    """Create an empty file, owned by its folder's owner, unless it exists."""
     with contextlib.suppress(FileExistsError):
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
         try:

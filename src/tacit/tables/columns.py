@@ -1,8 +1,8 @@
-"""Propose how to declare a column: its kind, its bounds or values, and what the data says about them.
+"""Propose how to declare a column: its kind, its bounds or values, and a hint about the data.
 
-Whatever is read from data may reveal it, so bounds are those that the column's name suggests, or round numbers around
-the middle 99 % of the values, never an extreme value; texts that few rows have are not listed. The proposal is a
-draft: whoever declares it should know the bounds and lists without the data.
+A proposal may reveal the data it is computed from. So bounds come from the column's name, or are round numbers around
+the middle 99 % of the values, never an extreme value; rare texts are not listed. The proposal is a draft: whoever
+declares it should know the bounds and lists without the data.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ KNOWN_BOUNDS: tuple[tuple[str, int, int], ...] = (
     (r"percent(age)?|pct", 0, 100),
     (r"rating|stars", 1, 5),
 )
-"""Names of columns whose bounds everybody knows."""
+"""Names of columns with well-known bounds."""
 
 IDENTIFIER = re.compile(r"(^|_)(id|uid|uuid|guid|code|zip|postcode|phone|email|invoice|serial(no)?)$")
 
 
 @dataclass(frozen=True)
 class Proposed:
-    """The settings of an attribute, with a hint that says what the data looks like; or why the column is left out."""
+    """The settings of an attribute, with a hint that describes the data; or why the column is left out."""
 
     name: str
     settings: dict[str, Any]
@@ -93,7 +93,7 @@ def _type_word(kind: pa.DataType) -> str:
 
 
 def _texts(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed:
-    """List the texts that at least some rows have; the others become one value."""
+    """List the texts that occur in enough rows; the others become one value."""
     counts = pc.value_counts(column.drop_null().combine_chunks())
     ordered = sorted(zip(counts.field("counts").to_pylist(), counts.field("values").to_pylist(), strict=True))[::-1]
     listed = [text for count, text in ordered[: MOST_CATEGORIES - 1] if count >= _few(len(column))]
@@ -118,7 +118,7 @@ def _numbers(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Propos
         return Proposed(name, {}, left_out="it has no finite number")
     whole = pa.types.is_integer(column.type)
     if IDENTIFIER.search(name.lower()) and pc.count_distinct(numbers).as_py() > MOST_EXACT_VALUES:
-        return Proposed(name, {}, left_out="it looks like an identifier, which no total or average is asked of")
+        return Proposed(name, {}, left_out="it looks like an identifier, whose totals and averages mean nothing")
     first, last = pc.quantile(numbers, q=list(MIDDLE)).to_pylist()
     bounds = _known_bounds(name, first, last) or (_codes(column) if whole else None)
     low, high = bounds or _round_bounds(first, last, whole=whole)
@@ -142,7 +142,7 @@ def _known_bounds(name: str, first: float, last: float) -> tuple[Decimal, Decima
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[Decimal, Decimal] | None:
-    """Return the bounds of a few whole numbers near zero, such as codes of answers, that enough rows have."""
+    """Return the bounds of a few small whole numbers, such as codes of answers, that occur in enough rows."""
     counts = pc.value_counts(column.drop_null().combine_chunks())
     enough = counts.field("values").filter(pc.greater_equal(counts.field("counts"), _few(len(column))))
     if len(counts) > MOST_CODES or not len(enough):

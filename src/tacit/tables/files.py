@@ -17,7 +17,7 @@ from tacit.errors import RecordError
 __all__ = ["SUFFIXES", "read_file"]
 
 SAMPLE = 2**16
-"""Bytes of a CSV file that say how it is written."""
+"""Bytes of a CSV file that its dialect is detected from."""
 
 SEPARATORS = ",;\t|"
 
@@ -29,11 +29,11 @@ JSON_ROW = re.compile(r"in row (\d+)")
 
 
 def read_file(name: str, source: str | Path) -> pa.Table:
-    """Read a file of a service by how its name ends."""
+    """Read a service's file; the suffix of its name selects the format."""
     path = Path(source)
     suffix, problem = path.suffix.lower(), ""
     if suffix not in READERS:
-        problem = f"the path ends in none of {', '.join(READERS)}. Convert the file to one of these."
+        problem = f"the path ends with none of {', '.join(READERS)}. Convert the file to one of these."
     elif not path.is_file():
         problem = "the file does not exist. Check its path."
     elif not path.stat().st_size:
@@ -47,10 +47,10 @@ def read_file(name: str, source: str | Path) -> pa.Table:
 
 
 def _why(suffix: str, message: str) -> str:
-    """Return what is wrong with a file, given a message that may quote values: only numbers of rows are taken."""
+    """Describe the problem with a file from a library's message, which may quote values: only row numbers are used."""
     row, line = ROW.search(message), JSON_ROW.search(message)
     if row:
-        return f"line {row[1]} has {row[3]} fields, the first line {row[2]}. Quote fields that have separators in them."
+        return f"line {row[1]} has {row[3]} fields, the first line {row[2]}. Quote fields that contain separators."
     if line:
         return f"line {int(line[1]) + 1} is not a JSON object, or its values have other types than before. Correct it."
     if suffix == ".parquet":
@@ -100,6 +100,6 @@ READERS: dict[str, Callable[[Path], pa.Table]] = {
     ".jsonl": pa.json.read_json,
     ".ndjson": pa.json.read_json,
 }
-"""How files are read, by how their names end."""
+"""Readers by the suffix of the file's name."""
 
 SUFFIXES = tuple(READERS)

@@ -18,7 +18,7 @@ def table_html(
     faint: Sequence[bool] = (),
     caption: str = "",
 ) -> str:
-    """Return a table; columns of numbers are aligned to the right, faint rows are those not to be relied on."""
+    """Return a table; columns of numbers are right-aligned, and unreliable rows are faint."""
     aligned = [' style="text-align:right"' if number else ' style="text-align:left"' for number in numbers]
     aligned += [' style="text-align:left"'] * (len(head) - len(aligned))
     top = "".join(f"<th{style}>{html.escape(name)}</th>" for name, style in zip(head, aligned, strict=True))

@@ -12,7 +12,7 @@ SECRET = re.compile(r"(?i)(password|secret|key|token)\s*=")
 
 
 def place_text(place: str | Path) -> str:
-    """Return a path as it was given; of an address or settings, which may hold a password, as little as names them.
+    """Return a path unchanged; shorten an address or connection settings, which may contain a password.
 
     Examples
     --------

@@ -32,10 +32,10 @@ PERSON = re.compile(
 """Names of columns that may hold a person's key."""
 
 MOST_ROWS = 100
-"""Rows of a person that are proposed to count, at most: more would leave little of the budget for each."""
+"""Maximum of the proposed ``at_most``: with more rows, little of the budget is left for each."""
 
 ENOUGH = 0.9
-"""Share of people all of whose rows count."""
+"""Share of the people whose rows should all count."""
 
 
 @dataclass(frozen=True)

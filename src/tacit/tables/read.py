@@ -25,7 +25,7 @@ READABLE = (
 
 
 def as_arrow(name: str, source: Any) -> pa.Table:
-    """Return any kind of table as an Arrow table; errors name it, and show none of its content."""
+    """Return any kind of table as an Arrow table; errors name it but show none of its content."""
     table, failure = None, ""
     try:
         table = _read(name, source)

@@ -8,7 +8,7 @@ __all__ = ["Sql", "compose", "quote_name"]
 
 
 class Sql(str):
-    """SQL that a template takes as it is: composed here, or written in the source code."""
+    """SQL that a template inserts unchanged: composed here, or written in the source code."""
 
     __slots__ = ()
 

@@ -1,1 +1,1 @@
-"""What questions will answer before anything is collected: errors to expect, verdicts, and designs for questions."""
+"""Forecasts before anything is collected: expected errors, verdicts, and designs for questions."""

@@ -1,4 +1,4 @@
-"""How accurate a question would be with another budget, or with more or fewer people: curves of half widths."""
+"""The accuracy of a question as a function of the budget and of the number of people: curves of half widths."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Point = tuple[float, float]
 
 
 class Collection(Protocol):
-    """What has a contract, and could have had another budget."""
+    """A collection that can be compiled with another budget."""
 
     @property
     def contract(self) -> Contract:
@@ -40,7 +40,7 @@ class Collection(Protocol):
 
 @dataclass(frozen=True)
 class Curves:
-    """Half widths of a question's first estimate: by epsilon, by people, and where things stand.
+    """Half widths of a question's first estimate: by epsilon, by people, and at present.
 
     For totals, ``per_person`` is true: half widths of the curve over people are divided by their number, because those
     of totals grow with people, though less than the totals.
@@ -58,12 +58,12 @@ class Curves:
 
 
 def half_width(collection: Collection, text: str, *, people: int, confidence: float = 0.95) -> tuple[str, float]:
-    """Return the first column of estimates and the half width to expect, the widest of a few groups."""
+    """Return the first column of estimates and its expected half width, the widest of a few groups."""
     return widest(collection.contract, text, users=max(1, people), options=Options(confidence))
 
 
 def no_interval(people: int) -> str:
-    """Say that no finite interval is likely for the widest of the groups."""
+    """Return the error for a question whose widest group is unlikely to have a finite interval."""
     return f"No finite interval is likely with {people:,} people: a denominator may be zero. Use larger groups."
 
 
@@ -91,7 +91,7 @@ def curves(collection: Collection, text: str, *, people: int, confidence: float 
             by_epsilon.append((float(epsilon), width(other, people)))
             if (learned := _central(other, _leading(people))) is not None:
                 central.append((float(epsilon), learned))
-        except LayoutError:  # the layout has no room at this budget: the curve goes on without it
+        except LayoutError:  # the layout does not fit this budget: the curve skips it
             continue
     return Curves(
         column,
@@ -104,7 +104,7 @@ def curves(collection: Collection, text: str, *, people: int, confidence: float 
 
 
 def _leading(people: int) -> int:
-    """Return the first digit of a number and zeros, so that a growing crowd is looked at once in a while."""
+    """Round a number down to its first digit, so that a growing crowd is recounted only now and then."""
     unit: int = 10 ** (len(str(people)) - 1)
     return people // unit * unit
 
@@ -122,5 +122,5 @@ def _finite(points: list[Point]) -> list[Point]:
 
 @lru_cache(maxsize=64)
 def _with_epsilon(collection: Collection, epsilon: Fraction) -> Collection:
-    """Return a collection with another budget; compiling one takes longer than asking it."""
+    """Return a collection with another budget, cached because compiling takes longer than predicting."""
     return collection.with_epsilon(epsilon)

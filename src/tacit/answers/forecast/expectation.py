@@ -1,8 +1,8 @@
-"""The error of an answer before anything is collected, and the people that an error takes.
+"""The expected error of an answer before anything is collected, and the people needed for a given error.
 
 The exact variance of the contributions is averaged over records with independent attributes: uniform ones, or with the
-frequencies of a sample. A column of a question is arithmetic of totals; its error is that of the one functional that
-its gradient makes of them, because decoding is linear.
+frequencies of a sample. A column of a question is arithmetic of totals; its error is that of one functional, their
+combination by the gradient, because decoding is linear.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ __all__ = ["Expectation", "people_for", "predict", "widest"]
 MOST_PEOPLE = 10**12
 
 MOST_PRODUCTS = 30
-"""Products of services in one question whose error is predicted: every two of them are looked at together."""
+"""Maximum products of services in one question for a predicted error: every pair of them is evaluated."""
 
 
 def predict(
     contract: Contract, text: str, *, users: int, like: Any, options: Options, most_groups: int | None = None
 ) -> Answer:
-    """Return the answer that could be expected from a number of people, with its error; of some groups if wished."""
+    """Return the expected answer for a number of people, with its error; optionally for some groups only."""
     if isinstance(users, bool) or not isinstance(users, int) or not 1 <= users <= MOST_PEOPLE:
         message = "users must be a whole number of people, from 1 to 10**12."
         raise UsageError(message, code="bad-option")
@@ -59,7 +59,9 @@ def predict(
     known = "uniform attributes" if like is None else "the given frequencies"
     notes = [f"expected from {users:,} people, assuming {known}, independent of each other (docs/glossary.md#forecast)"]
     if contract.panel:
-        notes.append("these are the people of the panel, and the errors those of one round (docs/panels.md)")
+        notes.append(
+            "the number of people is that of the panel, and the errors are those of one round (docs/panels.md)"
+        )
     several = [source.service for source in expected.bound.scope.sources if source.service.rows_at_most > 1]
     if several and like is None:
         most = ", ".join(f"0 to {one.rows_at_most} rows in {one.name}" for one in several)
@@ -77,9 +79,10 @@ def predict(
 
 
 def widest(contract: Contract, text: str, *, users: int, options: Options, most_groups: int = 12) -> tuple[str, float]:
-    """Return the first column of estimates and its widest half width among a few groups, as quickly as can be.
+    """Return the first column of estimates and its widest half width among a few groups, quickly.
 
-    It is not a number where none can be predicted, and infinite where no finite interval is likely for some group.
+    The half width is NaN where none can be predicted, and infinite where some group is unlikely to have a finite
+    interval.
     """
     expected = Expectation(contract, text, None, options, most_groups)
     place = next((i for i in range(len(expected.bound.names)) if not expected.bound.is_key(i)), None)
@@ -93,7 +96,7 @@ def widest(contract: Contract, text: str, *, users: int, options: Options, most_
 def people_for(
     contract: Contract, text: str, *, error: float | None, relative: float | None, like: Any, options: Options
 ) -> int:
-    """Return the number of people at which the standard error is as asked for, by bisection over powers of ten."""
+    """Return the number of people at which the standard error has the given value, by bisection over powers of ten."""
     target = error if error is not None else relative
     if isinstance(target, bool) or not isinstance(target, int | float) or not 0 < target < math.inf:
         message = "Pass users= (a number of people), or error= or relative= (a positive number)."
@@ -112,7 +115,7 @@ def people_for(
     needed = _crossing(log_error)
     if not 1 <= needed <= MOST_PEOPLE:
         side = "less than one person" if needed < 1 else f"more than {MOST_PEOPLE:,} people"
-        message = f"This error would take {side}. Ask for another error, or change the collection."
+        message = f"This error would need {side}. Ask for another error, or change the collection."
         raise UnanswerableError(message, code="not-predictable")
     return math.ceil(needed) if log_error(1e6) > log_error(1e8) else math.floor(needed)
 
@@ -125,7 +128,7 @@ def _combine(functionals: list[Functional], weights: Vector) -> Functional:
 
 
 def _crossing(log_error: Callable[[float], float]) -> float:
-    """Return where an error that is nearly a power of the people crosses its target."""
+    """Return the number of people at which an error, nearly a power law, crosses its target."""
     people = 1e6
     slope = (log_error(1e8) - log_error(1e6)) / math.log(100)
     for _ in range(8):
@@ -166,16 +169,16 @@ class Expectation:
         self._formulas = [(group, self.bound.formulas(group)) for group in groups[::step]]
 
     def rows(self, users: int, *, delta: bool = False) -> list[list[Any]]:
-        """Return the rows that this many people would give; with ``delta``, all errors are the delta method's."""
+        """Return the expected rows for this many people; with ``delta``, all errors come from the delta method."""
         return [
             self.bound.row(group, (), [self._cell(column, users, delta=delta) for column in columns])
             for group, columns in self._formulas
         ]
 
     def linearise(self, users: int = 10**6) -> Iterator[Functional]:
-        """Yield for each group and column the functionals that it is near the answer of uniform records.
+        """Yield, for each group and column, its linearisation at the answer of uniform records.
 
-        A quantile asks for its tests, which are counts below each value.
+        A quantile needs its tests, which are counts below each value.
         """
         for _, columns in self._formulas:
             for leaf in (leaf for column in columns for leaf in leaves(column)):
@@ -193,14 +196,14 @@ class Expectation:
         return None if pending is None else pending.at(self._options.confidence)
 
     def quantile(self, asked: Quantile, users: int, level: float) -> Estimate:
-        """Return the quantile that this many people would give, with the interval of single tests."""
+        """Return the expected quantile for this many people, with the interval of single tests."""
         functionals = [self._functional(total) for total in asked.totals]
         tests = np.array([users * self._mean(functional) for functional in functionals])
         variances = interpolate(len(tests), lambda i: users * self._variance(functionals[i]))
         return Curve(asked, tests, np.sqrt(np.maximum(variances, 0.0)), math.inf, users).at(level, None)
 
     def estimate(self, made: Formula, users: int, confidence: float, *, delta: bool) -> Estimate:
-        """Return the estimate that this many people would give."""
+        """Return the expected estimate for this many people."""
         if made.inner is not None:
             return after(made, self.estimate(made.inner, users, confidence, delta=delta))
         functionals = [self._functional(total) for total in made.totals]
@@ -221,7 +224,7 @@ class Expectation:
         return Estimate(result.value, error, users, confidence, interval=interval)
 
     def _covariance(self, functionals: list[Functional], users: int) -> Callable[[Vector], Vector]:
-        """Return the expected covariance of combinations of totals, a row each: variances of sums and differences."""
+        """Return the expected covariance of combinations of totals, from variances of sums and differences."""
 
         def variance(weights: Vector) -> float:
             combined = _combine(functionals, weights)
@@ -242,9 +245,9 @@ class Expectation:
         )
 
     def _variance(self, functional: Functional) -> float:
-        """Return the variance of one person's part: of a join, from the moments of all its products of services.
+        """Return the variance of one person's contribution; in a join, from the moments of its products of services.
 
-        In a panel a person is asked with the chance of one over the weight, and then counts that often.
+        In a panel a person is asked with probability one over the weight, and then counts with the weight.
         """
         separated = self.bound.scope.separate(functional)
         if not separated:

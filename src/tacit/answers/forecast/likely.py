@@ -35,14 +35,14 @@ def _numbers(service: Service) -> list[Ordinal]:
 
 
 def _groups(service: Service, most: int = MOST_GROUPS) -> list[Categorical | Ordinal]:
-    """Return what may group answers, fewest values first, categories before numbers."""
+    """Return the attributes to group by, fewest values first, categories before numbers."""
     few = [a for a in service.sensitive if 1 < a.size <= most and (isinstance(a, Categorical) or a.cells is None)]
     return sorted(few, key=lambda a: (not isinstance(a, Categorical), a.size))
 
 
 @lru_cache(maxsize=1024)
 def _spell(name: str) -> str:
-    """Return a column's name as questions write it: in quotes if SQL has it for a word of its own."""
+    """Return a column's name as questions write it: quoted if it is an SQL keyword."""
     try:
         text = compose("SELECT {name}, AVG({name}) FROM t WHERE {name} >= 1 GROUP BY {name}", name=Sql(name))
         read = sqlglot.parse_one(text, dialect="duckdb")
@@ -73,7 +73,7 @@ def _questions_about(service: Service) -> Iterator[str]:
         condition = f" WHERE {_spell(numbers[0].name)} >= {_middle(numbers[0])}"
         yield _select(f"AVG({_spell(numbers[1].name)}) AS average", name, condition)
     yield from (_by(name, _spell(attribute.name), "COUNT(*) AS total") for attribute in groups[1:])
-    known = [a for a in service.sensitive if a.null or not service.one_to_one]  # of others, everybody has one
+    known = [a for a in service.sensitive if a.null or not service.one_to_one]  # other attributes are never NULL
     yield from (_select(f"COUNT({_spell(attribute.name)}) AS present", name) for attribute in known)
 
 
@@ -92,7 +92,7 @@ def _middle(attribute: Ordinal) -> str:
 
 
 def _join_questions(schema: Schema) -> Iterator[str]:
-    """Ask for what one service knows by what another one knows."""
+    """Yield questions that group one service's numbers by another service's attributes."""
     for left, right in itertools.permutations(schema.services, 2):
         if left.key != right.key:
             continue

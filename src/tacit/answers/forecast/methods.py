@@ -1,4 +1,4 @@
-"""What a collection can say before anything is collected: errors of questions, people they take, verdicts."""
+"""Predictions of a collection before anything is collected: errors of questions, people needed, verdicts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tacit.estimate.threads import one_thread
 __all__ = ["Forecasting"]
 
 SAMPLE = 20_000
-"""People whose values say how often each occurs; more would not change a verdict."""
+"""Maximum people of a sample that value frequencies are estimated from; more would not change a verdict."""
 
 
 class Forecasting:
@@ -77,9 +77,8 @@ class Forecasting:
 
         Parameters
         ----------
-        users : int
-            A number of people, of a panel all of them; the result is a table of expected values with their errors.
-        error : float
+        users : int The number of people (for a panel, all its members); the result is a table of expected values with
+        their errors. error : float
             Instead of users: the wanted standard error; the result is the number of people. Errors of averages shrink
             with more people, so this is the smallest number; errors of totals grow, so it is the largest.
         relative : float
@@ -97,7 +96,7 @@ class Forecasting:
     def report(
         self, questions: Iterable[str] | str | None = None, *, users: int | None = None, like: Any = None
     ) -> Forecast:
-        """Say of questions how accurate they would be, whether that is good enough, and what would help.
+        """Report how accurate questions would be, whether that is good enough, and what would help.
 
         Parameters
         ----------
@@ -105,9 +104,8 @@ class Forecasting:
             Default: ten that the schema suggests.
         users : int, optional
             People expected to report. Default: those of ``like``, or 100,000.
-        like : table, path or dict, optional
-            Raw tables, as for `prepare`, that say how often each value occurs: one, or a dict by service. Values are
-            assumed to be independent, and uniform without it.
+        like : table, path or dict, optional Raw tables, as for `prepare`, from which the frequencies of values are
+        taken: one, or a dict by service. Attributes are assumed to be independent, and uniform by default.
         """
         asked = [questions] if isinstance(questions, str) else questions
         schema, samples = self.contract.schema, None

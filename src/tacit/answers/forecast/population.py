@@ -1,4 +1,4 @@
-"""The population assumed before anything is collected: uniform values, or values from samples or given weights."""
+"""The assumed population of a forecast: uniform values, or frequencies from samples or weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Frequencies", "frequencies_of", "populations_of"]
 
 @dataclass(frozen=True, eq=False)
 class Frequencies:
-    """How often each value of each attribute occurs, and each number of rows of a person; None for exactly one."""
+    """Frequencies of the values of each attribute, and of the numbers of rows per person (None for exactly one)."""
 
     values: Mapping[str, Vector]
     rows: Vector | None
@@ -50,7 +50,7 @@ def populations_of(contract: Contract, services: Sequence[ServiceContract], like
 
 
 def _people(service: ServiceContract, sample: Any) -> int:
-    """Return how many people a sample shows, 0 if it does not."""
+    """Return the number of people in a sample; 0 if it is unknown."""
     if isinstance(sample, Frequencies) or not service.service.one_to_one or _is_weights(service, sample):
         return 0
     return len(as_table(service.service, sample))
@@ -70,7 +70,7 @@ def _population(service: ServiceContract, like: Any, people: int) -> Population:
 
 
 def frequencies_of(service: Service, sample: Any, people: int) -> Frequencies:
-    """Return how often values occur in a sample; ``people`` also counts those who have no rows in it."""
+    """Return the frequencies of values in a sample; ``people`` also counts those without rows in it."""
     table = as_table(service, sample)
     shares = {}
     for i, attribute in enumerate(service.sensitive):
@@ -83,7 +83,7 @@ def frequencies_of(service: Service, sample: Any, people: int) -> Frequencies:
 
 
 def _rows(service: Service, table: pa.Table, people: int) -> Vector | None:
-    """Return how often people have each number of rows; those who have more have the most that count."""
+    """Return the frequencies of the numbers of rows per person, limited to the number of rows that count."""
     if service.one_to_one:
         return None
     counts = np.asarray(pc.value_counts(table.column(service.key)).field("counts"))

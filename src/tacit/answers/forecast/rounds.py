@@ -17,22 +17,22 @@ __all__ = ["Rounds", "one_round"]
 
 @dataclass(frozen=True)
 class Rounds:
-    """The rounds that a question is about, and the name and place of their column, if its answer shows one."""
+    """The rounds that a question covers, and the name and place of their column, if its answer has one."""
 
     labels: Sequence[str]
     shown: tuple[int, str] | None
 
     def spread(self, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
-        """Return the columns and rows of one round as those of all: a row of each round for each of them."""
+        """Repeat the rows of one round for every round."""
         at, head = (self.shown[0], [self.shown[1]]) if self.shown else (0, [])
         labels = [[label] if self.shown else [] for label in self.labels]
         return [*names[:at], *head, *names[at:]], [[*row[:at], *label, *row[at:]] for label in labels for row in rows]
 
 
 def one_round(statement: exp.Select, panel: Panel, text: str) -> tuple[exp.Select, Rounds | None]:
-    """Return a question as that about one round, with the rounds that it is about; None if it names none.
+    """Reduce a question to one round, and return it with the rounds it covers; None if it names no round.
 
-    Rounds may be grouped by, shown, ordered by, and chosen by = or IN; what compares rounds is refused.
+    Questions may group by, show, order by and select rounds (= or IN); questions that compare rounds are refused.
     """
     if not any(map(_is_round, statement.find_all(exp.Column))):
         return statement, None
@@ -69,7 +69,7 @@ def one_round(statement: exp.Select, panel: Panel, text: str) -> tuple[exp.Selec
     if not is_one or compares or not made.expressions or not labels:
         message = (
             "Predict rounds of a panel by GROUP BY round, or one by round = '…'. All have the same predicted error; "
-            "what adds up or compares rounds has none."
+            "sums and comparisons of rounds have none."
         )
         raise UnsupportedSqlError(message, code="not-predictable", text=text)
     return made, Rounds(labels, None if place is None else (place, name))
@@ -80,7 +80,7 @@ def _is_round(node: exp.Expr) -> bool:
 
 
 def _rounds_of(leaf: exp.Expr) -> set[str] | None:
-    """Return the rounds that a condition chooses; None if it does something else."""
+    """Return the rounds that a condition selects; None if it is another kind of condition."""
     if isinstance(leaf, exp.In) and _is_round(leaf.this) and leaf.expressions:
         texts = leaf.expressions
     elif isinstance(leaf, exp.EQ) and (_is_round(leaf.this) or _is_round(leaf.expression)):
@@ -92,13 +92,13 @@ def _rounds_of(leaf: exp.Expr) -> set[str] | None:
 
 
 def _means_round(one: exp.Expr, place: int | None) -> bool:
-    """Tell whether an item of GROUP BY or ORDER BY is the round, by name or by its number in the list."""
+    """Return whether an item of GROUP BY or ORDER BY is the round, by name or position."""
     inner = one.this if isinstance(one, exp.Ordered) else one
     return _is_round(inner) or (isinstance(inner, exp.Literal) and place is not None and inner.name == str(place + 1))
 
 
 def _renumber(one: exp.Expr, place: int | None) -> exp.Expr:
-    """Return an item whose number counts the columns without the round's."""
+    """Return an item whose position does not count the round's column."""
     inner = one.this if isinstance(one, exp.Ordered) else one
     if place is not None and isinstance(inner, exp.Literal) and inner.is_int and int(inner.name) > place + 1:
         inner.replace(exp.Literal.number(int(inner.name) - 1))

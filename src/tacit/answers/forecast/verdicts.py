@@ -1,7 +1,7 @@
-"""Whether questions are worth asking: the error to expect of each, a plain verdict, and what would help.
+"""Verdicts on questions: the expected error of each, a plain verdict, and what would help.
 
 An answer is *good* if its 95 % interval is within a tenth of the value on either side, *rough* within three tenths, and
-*too noisy* beyond. Of a question with groups the typical one counts: that of the median relative error.
+*too noisy* beyond. For a question with groups, the group with the median relative error decides.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ PEOPLE_FACTORS = (10, 100)
 BUDGET_FACTORS = (2, 4)
 
 WITHIN_REACH = 4
-"""How many times too wide an interval may be for half the attributes to be tried; twice that, for a larger budget."""
+"""Excess width of an interval up to which half the attributes are tried; up to twice that, a larger budget is tried."""
 
 MOST_GROUPS = 8
-"""Groups of a question that are predicted: enough to see what is typical, without predicting thousands."""
+"""Maximum groups of a question that are predicted: enough to see a typical one, without predicting thousands."""
 
 
 class Planned(Protocol):
-    """A collection that could have had other attributes or another budget."""
+    """A collection that can be compiled with other attributes or another budget."""
 
     @property
     def contract(self) -> Contract:
@@ -57,7 +57,7 @@ class Planned(Protocol):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to expect of one question: the typical estimate, in words, and what would make it good."""
+    """The expectation for one question: the typical estimate, in words, and what would make it good."""
 
     question: str
     word: str
@@ -85,14 +85,14 @@ class Verdict:
 
 
 class Forecast:
-    """Verdicts about questions, as a text, a table and a picture."""
+    """Verdicts on questions, as a text, a table and a chart."""
 
     def __init__(self, people: int, epsilon: Fraction, verdicts: Sequence[Verdict]) -> None:
         self.people, self.epsilon, self.verdicts = people, epsilon, tuple(verdicts)
 
     @property
     def title(self) -> str:
-        """What the verdicts are about."""
+        """The title: people, budget and confidence."""
         return f"{self.people:,} people, epsilon {decimal_text(self.epsilon)}: what to expect, at 95 % confidence"
 
     def __len__(self) -> int:
@@ -110,7 +110,7 @@ class Forecast:
     __repr__ = __str__
 
     def plot(self, *, path: Any = None) -> str:
-        """Draw how wide the intervals are, relative to the values; ``path`` also writes the picture to a file."""
+        """Draw the widths of the intervals, relative to the values; ``path`` also writes the chart to a file."""
         bars = [Bar(one.question, one.relative, one.word) for one in self.verdicts]
         return verdict_picture(self.title, bars, (GOOD, ROUGH), path)
 
@@ -126,17 +126,17 @@ class Forecast:
 def forecast_questions(
     planned: Planned, questions: Iterable[str], *, users: int, like: Mapping[str, Frequencies] | None
 ) -> Forecast:
-    """Return the verdicts about questions, with what would help those that are not good."""
+    """Return the verdicts on questions, with advice for those that are not good."""
     trials = _Trials(planned, users, like)
     return Forecast(users, planned.contract.epsilon, [trials.verdict(one) for one in questions])
 
 
 def verdict_of(question: str, answer: Answer) -> Verdict:
-    """Return the verdict about an expected answer, without advice."""
+    """Return the verdict on an expected answer, without advice."""
     cells = [cell for row in answer.rows for cell in row if isinstance(cell, Estimate)]
     known = sorted((cell for cell in cells if not math.isnan(cell.value)), key=_relative)
     if not known:
-        return Verdict(question, "not predictable", why="no estimate has a value to expect")
+        return Verdict(question, "not predictable", why="no estimate has an expected value")
     typical = known[len(known) // 2]
     relative = _relative(typical)
     good = sum(_relative(cell) <= GOOD for cell in known)
@@ -152,14 +152,14 @@ def _relative(cell: Estimate) -> float:
 
 
 class _Trials:
-    """The same questions of other collections, each compiled once."""
+    """The same questions for variants of the collection, each compiled once."""
 
     def __init__(self, planned: Planned, users: int, like: Mapping[str, Frequencies] | None) -> None:
         self._planned, self._users, self._like = planned, users, like
         self._made: dict[object, Planned | None] = {}
 
     def verdict(self, question: str) -> Verdict:
-        """Return the verdict about a question, and what would help."""
+        """Return the verdict on a question, and what would help."""
         try:
             expected = self._expect(question, self._planned, self._users)
         except TacitError as error:
@@ -198,12 +198,12 @@ class _Trials:
         if key not in self._made:
             try:
                 self._made[key] = make()
-            except TacitError:  # there is no room for it in a contract
+            except TacitError:  # it does not fit in a contract
                 self._made[key] = None
         return self._made[key]
 
     def _fewer(self, question: str, expected: Verdict) -> Iterator[tuple[str, Verdict]]:
-        """Yield what leaving out attributes would give: half of those that are not asked about, or else all."""
+        """Yield the effect of leaving out attributes: half of those that the question does not use, or all of them."""
         schema = self._planned.contract.schema
         words = {word.lower() for word in re.findall(r"\w+", question)}
         asked = [service for service in schema.services if service.name.lower() in words]
@@ -218,7 +218,7 @@ class _Trials:
                 return
 
     def _more_people(self, expected: Verdict) -> Iterator[tuple[str, Verdict]]:
-        """Yield what more people would give, as few as are good: relative errors shrink with the root of people."""
+        """Yield the effect of as many more people as are needed: relative errors shrink with their square root."""
         for factor in PEOPLE_FACTORS:
             near = expected.relative / math.sqrt(factor)
             if _word(near) == "good":
@@ -226,7 +226,7 @@ class _Trials:
                 return
 
     def _more_budget(self, question: str, expected: Verdict) -> Iterator[tuple[str, Verdict]]:
-        """Yield what a larger budget would give, as small as is good."""
+        """Yield the effect of the smallest larger budget that suffices."""
         for factor in BUDGET_FACTORS if expected.relative <= 2 * WITHIN_REACH * GOOD else ():
             epsilon = self._planned.contract.epsilon * factor
             made = self._compile(epsilon, partial(self._planned.with_epsilon, epsilon))

@@ -1,9 +1,9 @@
-"""From the questions that will be asked to what a design of views needs: vectors over the attributes of each service.
+"""Convert expected questions to the input of a design: vectors over the attributes of each service.
 
-A column of a question is arithmetic of totals, so near the answer that uniform records would give it is one functional,
-by its gradient: an average under a condition becomes the values around their mean, where the condition holds. Groups of
-a question share its weight. Many groups along an ordered attribute are a distribution: most of their weight is that
-of running totals, because their errors add up where a distribution is read.
+A column of a question is arithmetic of totals, so its linearisation at the answer for uniform records is one
+functional: an average under a condition becomes the centred values where the condition holds. Groups of a question
+share its weight. Many groups along an ordered attribute are a distribution: most of their weight goes to running
+totals, because errors of cells add up when a distribution is read.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ QuestionLike = str | tuple[str, float]
 """A question as SQL, or with a weight."""
 
 MOST_GROUPS = 32
-"""Groups of a question that stand for all of them."""
+"""Maximum groups of a question that represent all of them."""
 
 FINE = 16
-"""Groups along an ordered attribute from which on they are a distribution."""
+"""Minimum groups along an ordered attribute for a distribution."""
 
 TOTALS = 0.8
-"""Share of the weight of a distribution that its running totals have."""
+"""Share of a distribution's weight that goes to its running totals."""
 
 
 def asked_by_service(schema: Schema, questions: Iterable[QuestionLike]) -> dict[str, tuple[Asked, ...]]:
-    """Return for each service what the questions ask of it."""
+    """Return, for each service, the vectors that the questions need."""
     provisional = compile_contract(schema, Fraction(1), mechanism="am(1)", oracle="auto", round_name="")
     by_service: dict[str, list[Asked]] = {}
     ordered = {
@@ -60,7 +60,7 @@ def asked_by_service(schema: Schema, questions: Iterable[QuestionLike]) -> dict[
 
 
 def _with_running_totals(asked: Sequence[Asked], ordered: Sequence[bool]) -> Iterator[Asked]:
-    """Yield what the groups of a question ask, and where they are a distribution, its running totals as well."""
+    """Yield the vectors of a question's groups and, if they are a distribution, of its running totals."""
     fine = [i for i, sorted_values in enumerate(ordered) if sorted_values and _has_many_runs(asked, i)]
     for one in asked:
         totals = {i: _up_to(one.vectors[i]) for i in fine if i in one.vectors}
@@ -73,7 +73,7 @@ def _with_running_totals(asked: Sequence[Asked], ordered: Sequence[bool]) -> Ite
 
 
 def _has_many_runs(asked: Sequence[Asked], attribute: int) -> bool:
-    """Tell whether questions differ in which run of an attribute's values they are about."""
+    """Return whether the vectors cover different runs of an attribute's values."""
     runs = set()
     for one in asked:
         places = np.flatnonzero(one.vectors.get(attribute, np.zeros(0)))
@@ -83,7 +83,7 @@ def _has_many_runs(asked: Sequence[Asked], attribute: int) -> bool:
 
 
 def _up_to(run: Vector) -> Vector:
-    """Return the vector of all values up to the last one that a vector is about."""
+    """Return the vector of all values up to the last non-zero one of a vector."""
     last: npt.NDArray[np.int64] = np.flatnonzero(run)
     made: Vector = np.where(np.arange(len(run)) <= last[-1], run[last[-1]], 0.0)
     return made
@@ -99,7 +99,7 @@ def _weight_of(question: QuestionLike) -> tuple[str, float]:
 
 
 def _asks(functional: Functional, attributes: int, weight: float) -> Iterator[Asked]:
-    """Yield what a functional asks about a service's attributes, term by term; every view shows who has no row."""
+    """Yield a functional's vectors over a service's attributes, term by term; every view shows who has no row."""
     terms = [
         (term.coefficient, {i: vector for i, vector in term.factors.items() if i < attributes})
         for term in functional.terms
@@ -111,7 +111,7 @@ def _asks(functional: Functional, attributes: int, weight: float) -> Iterator[As
 
 
 def _merge(terms: Sequence[tuple[float, dict[int, Vector]]]) -> list[tuple[float, dict[int, Vector]]]:
-    """Add terms up that differ in one attribute only."""
+    """Add up terms that differ in one attribute only."""
     made: list[tuple[float, dict[int, Vector]]] = []
     for coefficient, vectors in terms:
         for place, (weight, known) in enumerate(made):

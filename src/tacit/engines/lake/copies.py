@@ -1,7 +1,8 @@
-"""Backups of a lake: copies of files. What a target has already is not copied again.
+"""Back up and restore a lake by copying files.
 
-A backup holds every version since the last one; any of them can be restored. A deletion is copied too: versions before
-it are removed from the backup, because a person's reports could be read from them.
+Files that the target already has are not copied again. A backup holds every version since the previous backup, and any
+of them can be restored. Deletions are copied too: versions before a deletion are removed from the backup, because they
+contain the person's reports.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = ["Copied", "back_up", "restore", "verify", "versions_of"]
 
 
 class Copied(NamedTuple):
-    """What was copied: the newest version, files, and bytes."""
+    """The result of a copy: the newest version, files and bytes."""
 
     version: int
     files: int
@@ -25,12 +26,12 @@ class Copied(NamedTuple):
 
 
 def versions_of(storage: Storage) -> list[Manifest]:
-    """Return all versions that can be read, oldest first."""
+    """Return all readable versions, oldest first."""
     return [read_manifest(storage, name) for name in storage.names(MANIFESTS)]
 
 
 def verify(storage: Storage) -> list[str]:
-    """Return the problems of a lake's files by name: missing, altered or misplaced."""
+    """Return the problems of a lake's files: missing, altered or misplaced."""
     problems, checked = [], set()
     before: Manifest | None = None
     for version in versions_of(storage):
@@ -53,7 +54,7 @@ def _problem_of(storage: Storage, file: Stored) -> list[str]:
 
 
 def back_up(source: Storage, target: Storage) -> Copied:
-    """Copy what a backup lacks; return what was copied."""
+    """Copy the files that a backup lacks; return a summary."""
     versions = versions_of(source)
     if not versions:
         message = "There is no lake at this place. Name the folder or address of one."
@@ -79,7 +80,7 @@ def back_up(source: Storage, target: Storage) -> Copied:
 
 
 def _copy(source: Storage, target: Storage, file: Stored) -> None:
-    """Copy a file whose content is what the manifest says."""
+    """Copy a file after checking its digest."""
     try:
         content = source.read(file.name)
     except FileNotFoundError:
@@ -89,7 +90,7 @@ def _copy(source: Storage, target: Storage, file: Stored) -> None:
         raise EngineError(message, code="damaged-store")
     try:
         target.create(file.name, content)
-    except FileExistsError:  # of a copy that was interrupted
+    except FileExistsError:  # left by an interrupted copy
         if digest_of(target.read(file.name)) != file.digest:
             target.remove(file.name)
             target.create(file.name, content)

@@ -1,8 +1,8 @@
-"""A lake: reports as immutable Parquet files with a manifest, asked by DuckDB.
+"""A lake: reports as immutable Parquet files with a manifest, queried with DuckDB.
 
-A batch is written as files of its own and counts from the moment a new manifest names them. Small files are merged into
-larger ones; deleting a person rewrites the files that hold their reports. Counts of codes are kept beside the reports
-and added up, so that a new batch costs the batch, and a question about one service reads small tables.
+A batch is written as new files and counts as soon as a new manifest names them. Small files are merged into larger
+ones; deleting a person rewrites the files that hold their reports. Counts of codes are stored beside the reports and
+summed, so the cost of a load depends only on the batch, and a question about one service reads small tables.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tacit.tables.statements import Sql, compose
 __all__ = ["Lake", "named_tables", "open_lake"]
 
 MOST_GROUPS = 1_000
-"""Combinations of declared public values up to which codes are counted by them without being asked to."""
+"""Maximum combinations of declared public values by which codes are counted automatically."""
 
 
 class Lake:
@@ -57,7 +57,7 @@ class Lake:
         self.storage: Storage = storage_at(place)
         self.versions = Versions(self.storage, read_only=read_only)
         self._cursors = Cursors(_closed_connection(self.storage))
-        self._stamp: Stamp | None = None  # as this process last read or wrote it
+        self._stamp: Stamp | None = None  # last read or written by this process
 
     def contracts(self) -> list[str]:
         """Return the texts of all contracts, in the order of their creation."""
@@ -78,7 +78,7 @@ class Lake:
         self.versions.commit(change)
 
     def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
-        """Keep a public table; one of the same name is replaced."""
+        """Store a public table; one of the same name is replaced."""
 
         def change(before: Manifest) -> Manifest:
             others = [one for one in before.dimensions if one.name != name]
@@ -93,7 +93,7 @@ class Lake:
         return [(one.name, one.key, self.storage.parquet(one.file.name).read()) for one in stored]
 
     def has_table(self, table: str) -> bool:
-        """Tell whether a report table exists."""
+        """Return whether a report table exists."""
         return table in self.versions.latest().tables
 
     def text_columns(self, table: str) -> frozenset[str]:
@@ -102,7 +102,7 @@ class Lake:
         return frozenset(name for name, kind in (stored.columns if stored else ()) if kind == "string")
 
     def append(self, batches: Sequence[Batch]) -> list[int]:
-        """Add the reports of people who have not reported, all batches or none; return how many each refused."""
+        """Add the reports of people who have not reported, all batches or none; return the refused rows of each."""
         refused: list[int] = []
 
         def change(before: Manifest) -> Manifest:
@@ -147,7 +147,7 @@ class Lake:
         return before.with_table(batch.table, table)
 
     def _merge(self, name: str, key: str) -> None:
-        """Merge small files of a table until there are few of each size."""
+        """Merge small files of a table until there are few of each order of magnitude."""
 
         def change(before: Manifest) -> Manifest:
             table = before.tables[name]
@@ -161,7 +161,7 @@ class Lake:
     def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
         """Delete a person from tables, given with their keys; rewrite the files that hold their rows.
 
-        Earlier versions of the lake are removed: they could be read again.
+        Earlier versions of the lake are removed, because they contain the rows.
         """
         deleted = 0
 
@@ -194,7 +194,7 @@ class Lake:
         return table, deleted
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
-        """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
+        """Maintain counts of codes by public columns for a report table, exact after every batch."""
 
         def change(before: Manifest) -> Manifest:
             counted = replace(before.tables[table], by=tuple(by), rollups=())
@@ -223,7 +223,7 @@ class Lake:
             manifest = self.versions.latest()
             try:
                 return self._run(manifest, statement, parameters, uploads)
-            except EngineError:  # files that were merged or rewritten meanwhile are gone
+            except EngineError:  # merged or rewritten files may be gone
                 if not tries_left or self.versions.latest().number == manifest.number:
                     raise
         raise AssertionError  # the last try returns or raises
@@ -238,7 +238,7 @@ class Lake:
         raise unrunnable(failure)
 
     def _show(self, cursor: duckdb.DuckDBPyConnection, manifest: Manifest, names: Sequence[str]) -> None:
-        """Make the tables that a statement names known to a cursor."""
+        """Create views of the tables that a statement names."""
         for name, files, columns in named_tables(manifest, names):
             source: Any = pa.schema([(own, pa.type_for_alias(kind)) for own, kind in columns]).empty_table()
             if files and not self.storage.has_sizes({file.name: file.bytes for file in files}):
@@ -268,7 +268,7 @@ class Lake:
         self._stamp = stamp
 
     def probe(self) -> bool:
-        """Write something and tell whether it can be read back."""
+        """Write a value, and return whether it can be read back."""
         name, content = f"probes/{uuid.uuid4().hex}", uuid.uuid4().bytes
         self.storage.create(name, content)
         try:
@@ -277,7 +277,7 @@ class Lake:
             self.storage.remove(name)
 
     def read_all(self) -> None:
-        """Read everything that is stored; raise if a file is missing, or is not what was written."""
+        """Read everything that is stored; raise if a file is missing or altered."""
         if problems := verify(self.storage):
             message = f"The lake is damaged: {problems[0]}. Restore a backup: tacit lake restore."
             raise EngineError(message, code="damaged-store")
@@ -298,7 +298,7 @@ class Lake:
         raise EngineError(message, code="kept-elsewhere")
 
     def close(self) -> None:
-        """Let go of what the engine holds."""
+        """Release the engine's resources."""
         self._cursors.close()
 
 
@@ -322,7 +322,7 @@ def _closed_connection(storage: Storage) -> duckdb.DuckDBPyConnection:
 
 
 def _counted_by(batch: Batch) -> tuple[str, ...] | None:
-    """Return the public columns to count codes by from the first batch on; None where people send several reports."""
+    """Return the public columns to count codes by from the first batch on; None if people send several reports."""
     if batch.service.sends > 1 or pc.any(pc.not_equal(batch.reports["channel"], 0)).as_py():
         return None
     declared = [column for column in batch.service.public if column.values is not None]
@@ -331,12 +331,12 @@ def _counted_by(batch: Batch) -> tuple[str, ...] | None:
 
 
 def open_lake(path: Any, engine: Any, *, read_only: bool) -> Lake:
-    """Open a lake, or make one in an empty folder; ``engine`` may name Spark, which then answers the questions."""
+    """Open a lake, or create one in an empty folder; ``engine`` may select Spark to run the statements."""
     if path is None:
         message = "Name the folder of the lake: tc.connect('folder', engine='lake')."
         raise UsageError(message, code="no-folder")
     if is_other_folder(path):
-        message = f"{Path(path).name!r} is a folder of something else. Name a lake, or a new or empty folder."
+        message = f"{Path(path).name!r} is a folder with other files. Name a lake, or a new or empty folder."
         raise UsageError(message, code="not-empty")
     if engine in ("duckdb", "lake"):
         return Lake(path, read_only=read_only)

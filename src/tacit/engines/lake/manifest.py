@@ -1,7 +1,7 @@
-"""What a lake contains at one moment: one immutable JSON file, which names all others with their digests.
+"""The manifest of a lake version: one immutable JSON file that names all other files with their digests.
 
-A version of the lake is one manifest. It refers to the digest of the one before, and exists from the moment its file
-has its name: that is the commit. Readers take the newest; earlier ones are points in time to go back to.
+It refers to the digest of the previous manifest. Creating the file under its name is the commit. Readers use the newest
+manifest; earlier ones can be restored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FORMAT = 1
 
 
 class Stored(NamedTuple):
-    """A file, how many rows it has, its size, and the SHA-256 of its content."""
+    """A file, with its number of rows, size and SHA-256."""
 
     name: str
     rows: int
@@ -65,7 +65,7 @@ class LakeTable:
     files: tuple[Stored, ...] = ()
 
     by: tuple[str, ...] | None = None
-    """Public columns by which codes are counted; None if they are not."""
+    """Public columns by which codes are counted; None without counts."""
 
     rollups: tuple[Stored, ...] = ()
     """Counts of codes; together they count each row once."""
@@ -101,14 +101,14 @@ class Manifest:
 
     time: str = ""
     since: int = 1
-    """The oldest version that may be read again: a deletion ends the history before it."""
+    """The oldest version that may be restored: a deletion ends the history before it."""
 
     contracts: tuple[tuple[str, Stored], ...] = ()
     dimensions: tuple[Dimension, ...] = ()
     tables: dict[str, LakeTable] = field(default_factory=dict)
     stamp: Stamp | None = None
     digest: str = ""
-    """Of its own text."""
+    """Digest of its own text."""
 
     def files(self) -> Iterator[Stored]:
         """Yield every file that it names."""
@@ -119,12 +119,12 @@ class Manifest:
             yield from table.rollups
 
     def with_table(self, name: str, table: LakeTable | None) -> Manifest:
-        """Return it with one table replaced, added or taken out."""
+        """Return it with one table replaced, added or removed."""
         others = {own: one for own, one in self.tables.items() if own != name}
         return replace(self, tables=others if table is None else others | {name: table})
 
     def write(self, storage: Storage) -> Manifest:
-        """Store it as the next version; FileExistsError if somebody else has stored one."""
+        """Store it as the next version; FileExistsError if another process has stored one."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         made = replace(self, number=self.number + 1, previous=self.digest, time=now, digest="")
         values = {"format": FORMAT} | {name: value for name, value in asdict(made).items() if name != "digest"}
@@ -139,7 +139,7 @@ def manifest_name(number: int) -> str:
 
 
 def number_of(name: str) -> int:
-    """Return the version that a manifest's file name means."""
+    """Return the version number in a manifest's file name."""
     return int(name.removeprefix(f"{MANIFESTS}/").removesuffix(".json"))
 
 
@@ -158,7 +158,7 @@ def read_manifest(storage: Storage, name: str) -> Manifest:
             raise EngineError(message, code="later-version")
         manifest = _from_json(values)
     except (ValueError, KeyError, TypeError):
-        message = f"{name} is no manifest of a lake, or was altered. Restore it from a backup."
+        message = f"{name} is not a manifest of a lake, or was altered. Restore it from a backup."
         raise EngineError(message, code="damaged-store") from None
     return replace(manifest, digest=digest_of(text))
 

@@ -1,4 +1,4 @@
-"""Parquet files of a lake: reports sorted by key, so that one person is found in a few pages, and counts of codes."""
+"""Parquet files of a lake: reports sorted by key, so that a person is found in few row groups, and counts of codes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tacit.sql.names import PEOPLE
 __all__ = ["add_counts", "cast_rows", "holds", "is_of", "merge_files", "plain_rows", "read_rows", "write_rows"]
 
 MOST_ROWS = 4_000_000
-"""Rows of a file from which it is merged with no other: merging holds one in memory."""
+"""Minimum rows of a file that is no longer merged: a merge holds the result in memory."""
 
 FAN_IN = 8
-"""Files of about the same size that are merged into one."""
+"""Number of files of about the same size that are merged into one."""
 
 GROUP_ROWS = 100_000
-"""Rows of a row group: the least that must be read to find a person."""
+"""Rows of a row group, the unit that is read to find a person."""
 
 
 def write_rows(storage: Storage, folder: str, table: pa.Table, *, key: str | None = None) -> Stored:
@@ -54,7 +54,7 @@ def read_rows(storage: Storage, files: Sequence[Stored], columns: Columns) -> pa
 
 
 def cast_rows(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return rows with the columns of a schema; those without a type hold nothing."""
+    """Return rows with the columns of a schema; columns without a type are empty."""
     columns = [
         pa.nulls(table.num_rows) if pa.types.is_null(field.type) else table[field.name].cast(field.type)
         for field in schema
@@ -63,9 +63,9 @@ def cast_rows(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def plain_rows(batch: Batch, stored: LakeTable | None) -> pa.Table:
-    """Return a batch with the types that are stored; refuse others.
+    """Return a batch with the stored types; refuse others.
 
-    A column that has held no value so far takes the type of the first batch that has one.
+    A column without any value so far takes the type of the first batch that has one.
     """
     known = dict(stored.columns) if stored else {}
     fields = []
@@ -82,19 +82,19 @@ def plain_rows(batch: Batch, stored: LakeTable | None) -> pa.Table:
 
 
 def is_of(table: pa.Table, key: str, person: int | str) -> pa.ChunkedArray:
-    """Tell of each row whether it is a person's; ids are compared as text."""
+    """Return, for each row, whether it belongs to a person; ids are compared as text."""
     return pc.equal(pc.cast(table[key], pa.string()), str(person))
 
 
 def holds(file: pq.ParquetFile, key: str, person: int | str) -> bool:
-    """Tell whether a file has rows of a person: only row groups whose range of keys includes theirs are read."""
+    """Return whether a file has rows of a person; only row groups whose key range includes the person are read."""
     column = file.schema_arrow.get_field_index(key)
     for number in range(file.num_row_groups):
         statistics = file.metadata.row_group(number).column(column).statistics
         if statistics is not None and statistics.has_min_max:
             try:
                 wanted = type(statistics.min)(person)
-            except ValueError:  # a text, where ids are numbers
+            except ValueError:  # the id is text, but keys are numbers
                 return False
             if not statistics.min <= wanted <= statistics.max:
                 continue
@@ -104,7 +104,7 @@ def holds(file: pq.ParquetFile, key: str, person: int | str) -> bool:
 
 
 def add_counts(storage: Storage, name: str, table: LakeTable, rows: pa.Table, *, sign: int = 1) -> LakeTable:
-    """Return a table whose rollups count some rows more or, with sign -1, fewer."""
+    """Return a table whose rollups include the rows or, with sign -1, exclude them."""
     if table.by is None:
         return table
     names = ["channel", "code", *table.by]
@@ -115,7 +115,7 @@ def add_counts(storage: Storage, name: str, table: LakeTable, rows: pa.Table, *,
 
 
 def merge_files(storage: Storage, name: str, table: LakeTable, key: str) -> LakeTable:
-    """Return a table in which some small files are one, of reports or of rollups; the same table if all is well."""
+    """Merge small files of reports or rollups; return the same table if there is nothing to merge."""
     if small := _too_many(table.files):
         merged = write_rows(storage, name, read_rows(storage, small, table.columns), key=key)
         return table.with_files(*(file for file in table.files if file not in small), merged)
@@ -129,7 +129,7 @@ def merge_files(storage: Storage, name: str, table: LakeTable, key: str) -> Lake
 
 
 def _too_many(files: Sequence[Stored]) -> list[Stored]:
-    """Return files to merge into one, or none: `FAN_IN` of one order of magnitude, a power of eight."""
+    """Return the files to merge into one, or none: `FAN_IN` files of one order of magnitude, a power of eight."""
     orders: dict[int, list[Stored]] = {}
     for file in files:
         if file.rows < MOST_ROWS:

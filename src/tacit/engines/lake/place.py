@@ -1,4 +1,4 @@
-"""Which paths mean a lake."""
+"""Recognise paths of lakes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SCHEMES = ("s3://", "gs://", "abfs://")
 
 
 def is_lake(place: Any, engine: Any) -> bool:
-    """Tell whether a lake is meant: it exists, or DuckDB is to use an object store or a path that ends in a slash.
+    """Return whether a path names a lake: it exists, is an object store, or ends in a slash with engine DuckDB.
 
-    Without an engine, the question is whether one exists; of an object store that is taken for granted.
+    Without an engine, only an existing lake counts; object stores are assumed to exist.
     """
     if engine == "lake":
         return True
@@ -28,12 +28,12 @@ def is_lake(place: Any, engine: Any) -> bool:
 
 
 def as_lake(place: str) -> str:
-    """Return a folder or address so that it means a lake, existing or new; an empty text stays empty."""
+    """Return a folder or address in a form that names a lake, existing or new; an empty text stays empty."""
     return place if not place or place.startswith(SCHEMES) or place.endswith("/") else f"{place}/"
 
 
 def is_other_folder(place: str | Path) -> bool:
-    """Tell whether a path is a folder that holds something, but no lake."""
+    """Return whether a path is a non-empty folder that is not a lake."""
     if str(place).startswith(SCHEMES) or not Path(place).is_dir():
         return False
     return not (Path(place) / MANIFESTS).is_dir() and any(Path(place).iterdir())

@@ -1,4 +1,4 @@
-"""A lake asked by Spark: files, versions and loads as with DuckDB, statements on the executors."""
+"""A lake queried with Spark: files, versions and loads as with DuckDB, statements on the executors."""
 
 from __future__ import annotations
 

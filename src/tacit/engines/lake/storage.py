@@ -1,7 +1,7 @@
-"""Where the files of a lake are: a folder, or an object store that Arrow can reach.
+"""The storage of a lake's files: a folder, or an object store that Arrow can reach.
 
-Files are written once and never changed. A file has its name only when it is complete and on disk, and creating one
-that exists fails; object stores lack the second guarantee here, so a lake in one must have one writer.
+Files are written once and never changed. A file appears under its name only when it is complete and on disk, and
+creating an existing file fails. Object stores lack the second guarantee, so a lake in one must have a single writer.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class Storage(Protocol):
     """Seconds for which a list of files may be used again."""
 
     def turn(self) -> contextlib.AbstractContextManager[None]:
-        """Wait until no other process writes; without it, the slowest of several writers might never be first."""
+        """Wait until no other process writes; otherwise the slowest of several writers might never commit."""
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder, in order; none if there is no such folder."""
+        """Return the sorted names of the files in a folder; none if the folder does not exist."""
 
     def read(self, name: str) -> bytes:
-        """Return a file's content; FileNotFoundError if there is none."""
+        """Return a file's content; FileNotFoundError if it does not exist."""
 
     def create(self, name: str, content: bytes | memoryview) -> None:
-        """Write a new file; FileExistsError if there is one."""
+        """Write a new file; FileExistsError if it exists."""
 
     def remove(self, name: str) -> None:
         """Remove a file, if it exists."""
@@ -50,10 +50,10 @@ class Storage(Protocol):
         """Return when a file was written, in seconds since 1970."""
 
     def has_sizes(self, sizes: Mapping[str, int]) -> bool:
-        """Tell whether files are there, each with its number of bytes, as far as it shows without a request."""
+        """Return whether files exist with these sizes, as far as this is known without a request."""
 
     def source(self, names: list[str]) -> str | ds.Dataset:
-        """Return what DuckDB scans: an expression of SQL, or a dataset of Arrow."""
+        """Return a source for DuckDB to scan: an SQL expression, or an Arrow dataset."""
 
     def parquet(self, name: str) -> pq.ParquetFile:
         """Open one Parquet file."""
@@ -72,7 +72,7 @@ class Folder:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for a lock of the operating system, which ends with the process that has it."""
+        """Wait for a lock of the operating system, which is released when its process ends."""
         if sys.platform == "win32":
             yield
             return
@@ -88,7 +88,7 @@ class Folder:
             os.close(handle)
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder, in order; none if there is no such folder."""
+        """Return the sorted names of the files in a folder; none if the folder does not exist."""
         try:
             entries = [entry.name for entry in os.scandir(self.root / folder) if entry.is_file()]
         except FileNotFoundError:
@@ -96,11 +96,11 @@ class Folder:
         return sorted(f"{folder}/{name}" for name in entries if not name.startswith("."))
 
     def read(self, name: str) -> bytes:
-        """Return a file's content; FileNotFoundError if there is none."""
+        """Return a file's content; FileNotFoundError if it does not exist."""
         return (self.root / name).read_bytes()
 
     def create(self, name: str, content: bytes | memoryview) -> None:
-        """Write a new file; FileExistsError if there is one."""
+        """Write a new file; FileExistsError if it exists."""
         path = self.root / name
         with opening(self.root):
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -118,13 +118,13 @@ class Folder:
         return (self.root / name).stat().st_mtime
 
     def has_sizes(self, sizes: Mapping[str, int]) -> bool:
-        """Tell whether files are there, each with its number of bytes."""
+        """Return whether files exist with these sizes."""
         with contextlib.suppress(FileNotFoundError):
             return all((self.root / name).stat().st_size == size for name, size in sizes.items())
         return False
 
     def source(self, names: list[str]) -> str | ds.Dataset:
-        """Return the expression of SQL that scans files."""
+        """Return the SQL expression that scans files."""
         quoted = ", ".join("'" + str(self.root / name).replace("'", "''") + "'" for name in names)
         return f"read_parquet([{quoted}], union_by_name = true)"
 
@@ -138,7 +138,7 @@ class Folder:
 
 
 class ObjectStore:
-    """A bucket, or a part of one; writing an object is atomic, but two writers do not notice each other."""
+    """A bucket, or a prefix of one; writing an object is atomic, but two writers do not detect each other."""
 
     refresh_seconds = 1.0
 
@@ -155,18 +155,18 @@ class ObjectStore:
         return f"{self._root.rstrip('/')}/{name}"
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder, in order; none if there is no such folder."""
+        """Return the sorted names of the files in a folder; none if the folder does not exist."""
         with _reaching():
             entries = self._files.get_file_info(fs.FileSelector(self._path(folder), allow_not_found=True))
         return sorted(f"{folder}/{entry.base_name}" for entry in entries if entry.type == fs.FileType.File)
 
     def read(self, name: str) -> bytes:
-        """Return a file's content; FileNotFoundError if there is none."""
+        """Return a file's content; FileNotFoundError if it does not exist."""
         with _reaching(), self._files.open_input_stream(self._path(name)) as file:
             return bytes(file.read())
 
     def create(self, name: str, content: bytes | memoryview) -> None:
-        """Write a new file; FileExistsError if there is one."""
+        """Write a new file; FileExistsError if it exists."""
         with _reaching():
             if self._files.get_file_info(self._path(name)).type != fs.FileType.NotFound:
                 raise FileExistsError(name)
@@ -184,12 +184,12 @@ class ObjectStore:
             return float(self._files.get_file_info(self._path(name)).mtime_ns or 0) / 1e9
 
     def has_sizes(self, sizes: Mapping[str, int]) -> bool:
-        """Return True: an object store writes a file whole, and would have to be asked about each."""
+        """Return True: object stores write atomically, and checking each file would need a request."""
         del sizes
         return True
 
     def source(self, names: list[str]) -> str | ds.Dataset:
-        """Return a dataset that reads through Arrow: DuckDB itself reaches no network."""
+        """Return an Arrow dataset: DuckDB itself has no network access."""
         with _reaching():
             return ds.dataset([self._path(name) for name in names], filesystem=self._files, format="parquet")
 
@@ -205,7 +205,7 @@ class ObjectStore:
 
 @contextlib.contextmanager
 def _reaching() -> Iterator[None]:
-    """Say which kind of thing failed, but nothing of addresses, which may hold keys."""
+    """Raise errors that name the kind of failure but no address, which may contain keys."""
     try:
         yield
     except (FileNotFoundError, FileExistsError):

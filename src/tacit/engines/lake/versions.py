@@ -1,4 +1,4 @@
-"""The versions of a lake: which is the newest, how the next one is made, and which old ones are given up."""
+"""The versions of a lake: read the newest, commit the next one, and expire old ones."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tacit.errors import EngineError
 __all__ = ["Versions"]
 
 KEPT_VERSIONS, SLACK = 200, 50
-"""Versions that can be read again; once there are as many more, the older ones and files that only they name go."""
+"""Number of versions that can be restored; once there are twice as many, older ones and their files are removed."""
 
 UNNAMED_SECONDS = 86_400.0
-"""Age from which a file that no version names is removed: its writer has crashed."""
+"""Age at which a file that no version names is removed, because its writer has crashed."""
 
 TRIES = 20
-"""How often a change is made again because another process was faster."""
+"""Maximum retries of a change after another process committed first."""
 
 
 class Versions:
-    """The manifests of a lake, of which this process and others may write more."""
+    """The manifests of a lake, to which this and other processes may add."""
 
     def __init__(self, storage: Storage, *, read_only: bool = False) -> None:
         self._storage, self._read_only, self._door = storage, read_only, threading.RLock()
@@ -38,10 +38,10 @@ class Versions:
                 raise EngineError(message, code="no-store")
             self.commit(lambda before: before if before.number else replace(before, identity=uuid.uuid4().hex))
         elif not read_only:
-            self._expire(self.latest())  # a deletion that was interrupted
+            self._expire(self.latest())  # finish an interrupted deletion
 
     def latest(self) -> Manifest:
-        """Return the newest version; of an object store, the newest of a moment ago."""
+        """Return the newest version; for an object store, it may be slightly out of date."""
         with self._door:
             if time.monotonic() - self._looked >= self._storage.refresh_seconds:
                 self._latest = self._read_latest()
@@ -53,14 +53,14 @@ class Versions:
             names = self._storage.names(MANIFESTS)
             if not names or number_of(names[-1]) == self._latest.number:
                 return self._latest
-            with suppress(FileNotFoundError):  # a deletion has ended the history meanwhile
+            with suppress(FileNotFoundError):  # a deletion has removed it in the meantime
                 return read_manifest(self._storage, names[-1])
         raise _too_busy()
 
     def commit(self, change: Callable[[Manifest], Manifest]) -> Manifest:
-        """Make a change of the newest version the next one; change it again if another process was faster.
+        """Commit a change of the newest version; retry if another process committed first.
 
-        A change that returns what it was given makes no version.
+        A change that returns its argument creates no version.
         """
         if self._read_only:
             message = "The lake is open for reading only. Open it for writing."
@@ -82,14 +82,14 @@ class Versions:
         raise _too_busy()
 
     def _remove_new(self, before: Manifest, wanted: Manifest) -> None:
-        """Remove the files of a version that was not made; contracts have names that others may use."""
+        """Remove the files of a version that was not committed, except contracts, whose names others may use."""
         named = {file.name for file in before.files()}
         for file in wanted.files():
             if file.name not in named and file.name.endswith(".parquet"):
                 self._storage.remove(file.name)
 
     def _expire(self, latest: Manifest) -> None:
-        """Remove versions that are too old, or that a deletion has ended, and the files that only they name."""
+        """Remove versions that are too old or precede a deletion, and the files that only they name."""
         names = self._storage.names(MANIFESTS)
         oldest = latest.number - KEPT_VERSIONS + 1 if len(names) > KEPT_VERSIONS + SLACK else 1
         expired = [name for name in names if number_of(name) < max(latest.since, oldest)]
@@ -107,7 +107,7 @@ class Versions:
         return files
 
     def remove_unnamed(self) -> int:
-        """Remove files that crashed writers have left a day ago; return how many."""
+        """Remove files that crashed writers left more than a day ago; return how many."""
         with self._door:
             named = self._files(self._storage.names(MANIFESTS))
             folders = sorted({name.rpartition("/")[0] for name in named})
@@ -119,5 +119,5 @@ class Versions:
 
 
 def _too_busy() -> EngineError:
-    message = "Other processes change the lake all the time. Try again, or let one process write."
+    message = "Other processes keep changing the lake. Try again, or let only one process write."
     return EngineError(message, code="store-in-use")

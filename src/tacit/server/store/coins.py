@@ -52,7 +52,7 @@ class Coins:
         """Return the coin that assigns a person's views and seeds in a collection, or a round of a panel."""
         assignment = self.assignment(collection)
         if assignment is None:
-            message = "In this collection devices draw views and seeds themselves."
+            message = "Devices draw the views and seeds of this collection themselves."
             raise UsageError(message, code="free-views")
         if not collection.contract.asks(person):
             message = "This person is not asked in this round of the panel."
