@@ -331,7 +331,7 @@ class Collection(Forecasting):
         key: str | None = None,
         rng: Rng | None = None,
         progress: Progress | None = None,
-        **by_name: Any,
+        **services: Any,
     ) -> dict[str, pa.Table]:
         """Perturb the records of all services, one table each; all rows are validated before anything is drawn.
 
@@ -349,7 +349,7 @@ class Collection(Forecasting):
             Default: the operating system. `insecure_rng` is for tests, and shows in the output's metadata.
         progress : callable, optional
             Called with the rows done and the total number of rows.
-        **by_name
+        **services
             For each service a pandas, polars, Arrow or DuckDB table, a path to Parquet or CSV, or a single record as
             a dict.
 
@@ -367,7 +367,7 @@ class Collection(Forecasting):
             raise UsageError(message, code="bad-option")
         source = SystemRng() if rng is None else rng
         assignment = assignment_of(self._contract, self.id, key)
-        named = name_tables(tables, by_name)
+        named = name_tables(tables, services)
         return encode_everybody(self.id, self._contract, named, people, source, progress, assignment)
 
     def refuse_unsafe(self) -> None:
