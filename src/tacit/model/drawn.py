@@ -1,18 +1,21 @@
-"""Correct a fitted table where the data contradict it, so that no answer is worse than least squares.
+"""Correct a fitted table where the data contradict it: where the data are precise, they decide.
 
 Along the eigenvectors of the data's information, from the best known to the least, a fitted table differs from the
 least-squares table by coefficients whose noise is known. Where the fit is right these differences are pure noise.
-Directions of about the same information form a block; a share of a block's differences is added to the table,
+Directions of about the same information form a block. Either the m differences of a block are noise, or they are larger
+by a factor: e is the sum of their squares in units of noise, over m. The second is more likely by
 
-    1 - CAUTION * (m - 2) / sum of squared differences in units of their noise,      at least 0,
+    log B = m (e - 1 - log e) / 2 - DOUBT,
 
-by Stein's estimator: for a block of m > 2 directions its squared error is at most that of least squares, whatever the
-truth is and whatever the fit was, and it adds almost nothing to a fit that is right.
+and B / (1 + B) (1 - 1 / e) of the differences is added to the table. A fit that is right stays as it is; one that is
+wrong by much more than the noise becomes least squares.
 
-Reference   James and Stein 1961; Green and Strawderman 1991 (combining biased and unbiased estimators).
+Reference   Efron and Morris 1973 (combining possibly related estimation problems).
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -25,8 +28,8 @@ __all__ = ["MOST_CELLS", "draw_to_data"]
 MOST_CELLS = 512
 """Maximum cells: a matrix of them is decomposed."""
 
-CAUTION = 1.25
-"""Multiple of Stein's shrinkage; up to 2 the result is never worse than least squares."""
+DOUBT = 4.0
+"""Logarithm of how much likelier it is at first that the differences of a block are noise."""
 
 BLOCK = 6
 """Directions of the first block, which has the best-known ones; each further block has twice as many."""
@@ -51,8 +54,15 @@ def draw_to_data(observed: Observed, table: Vector) -> Vector:
     while start < len(known):
         stop = len(known) if len(known) - start < 2 * size else start + size
         part = slice(start, stop)
-        excess = float((known[part] * off[part] ** 2).sum())
-        share = max(0.0, 1 - CAUTION * (stop - start - 2) / excess) if stop - start > 2 and excess > 0 else 0.0
-        moved += share * directions[:, part] @ off[part]
+        excess = float((known[part] * off[part] ** 2).mean())
+        moved += _share_to_add(excess, stop - start) * directions[:, part] @ off[part]
         start, size = stop, 2 * size
     return norm_sub(moved, float(table.sum()))
+
+
+def _share_to_add(excess: float, count: int) -> float:
+    """Return which part of some differences is added, given their mean square in units of noise."""
+    if excess <= 1:
+        return 0.0
+    likelier = count * (excess - 1 - math.log(excess)) / 2 - DOUBT
+    return (1 - 1 / excess) / (1 + math.exp(-min(likelier, 50.0)))

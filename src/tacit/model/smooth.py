@@ -6,6 +6,10 @@ The functions of an ordinal attribute are its first cosines, made orthogonal und
 their products. Orders are squares of frequencies: curves bend little. One number, the scale, limits the functions'
 coefficients; it maximises the evidence (MacKay's update) within the Gauss-Newton steps for theta. The table keeps the
 margins of the base.
+
+Alone, an attribute has several **shapes**, of which the evidence chooses: people often sit at the first or the last
+value (zero, a limit), bends may be sharp (orders are frequencies), and amounts are smooth on a logarithmic scale, from
+either end, where a power law is a straight line.
 """
 
 from __future__ import annotations
@@ -19,10 +23,16 @@ from tacit.estimate.functional import Vector
 from tacit.model.evidence import Observed
 from tacit.model.margins import Faces, Margins, keep_margins
 
-__all__ = ["Axis", "Smooth", "functions", "smooth"]
+__all__ = ["Axis", "Smooth", "functions", "shapes", "smooth"]
 
 WIDEST = 12
 """Maximum product of two attributes' orders: finer waves in both at once never reduced the error."""
+
+SHAPE_WAVES, LEAST_CELLS = 24, 8
+"""Waves of an attribute alone, and ordered cells from which on it has other shapes than a smooth one."""
+
+EDGE = 2.0
+"""Frequency that an edge, a first or last value apart from the others, counts as."""
 
 STEPS = 30
 
@@ -45,10 +55,14 @@ class Axis:
         """
         own = self.cells - self.apart
         if self.ordered:
-            places = (np.arange(own) + 0.5) / own
-            waves = np.cos(np.pi * np.multiply.outer(places, np.arange(1, min(most, own - 1) + 1)))
+            waves = _cosines((np.arange(own) + 0.5) / own, min(most, own - 1))
         else:
             waves = np.eye(own)[:, 1:] if own <= most + 1 else np.zeros((own, 0))
+        return self.on_all_cells(waves)
+
+    def on_all_cells(self, waves: Vector) -> Vector:
+        """Return functions over the ordered cells as functions over all, with one for each cell apart."""
+        own = self.cells - self.apart
         wide = np.zeros((self.cells, waves.shape[1] + self.apart))
         wide[:own, : waves.shape[1]], wide[own:, waves.shape[1] :] = waves, np.eye(self.apart)
         return wide
@@ -92,6 +106,33 @@ def functions(axes: tuple[Axis, ...], marginals: tuple[Vector, ...], most: int) 
     order = np.multiply.outer(axes[0].orders(left.shape[1]), axes[1].orders(right.shape[1])).ravel()
     kept = order <= WIDEST
     return Functions(values[:, kept], order[kept] ** 2.0)
+
+
+def shapes(axis: Axis, marginal: Vector) -> list[tuple[str, Functions]]:
+    """Return the shapes that an attribute's own table may have."""
+    made = [("a smooth table", functions((axis,), (marginal,), SHAPE_WAVES))]
+    own = axis.cells - axis.apart
+    if not axis.ordered or own < LEAST_CELLS:
+        return made
+    count = min(SHAPE_WAVES, own - 3)
+    places, frequency = np.arange(own) + 0.5, np.arange(1.0, count + 1)
+    edges, growing = np.eye(own)[:, [0, own - 1]], np.log1p(places) / np.log1p(own)
+    others = [
+        ("a smooth table with edges", places / own, 2),
+        ("a curve with bends and edges", places / own, 1),
+        ("a smooth table on a logarithmic scale", growing, 2),
+        ("a smooth table on a logarithmic scale from above", growing[::-1], 2),
+    ]
+    for name, scale, power in others:
+        waves = axis.on_all_cells(np.concatenate([edges, _cosines(scale, count)], axis=1))
+        order = np.concatenate([[EDGE, EDGE], frequency]) ** power
+        made.append((name, Functions(_orthogonal(waves, marginal), np.concatenate([order, np.ones(axis.apart)]))))
+    return made
+
+
+def _cosines(places: Vector, count: int) -> Vector:
+    """Return the first cosines over places from 0 to 1."""
+    return np.cos(np.pi * np.multiply.outer(places, np.arange(1, count + 1)))
 
 
 def _orthogonal(waves: Vector, marginal: Vector) -> Vector:

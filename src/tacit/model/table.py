@@ -27,7 +27,7 @@ from tacit.model.evidence import Observed, along
 from tacit.model.margins import Margins
 from tacit.model.near import conjugate, divergence, near, parameters
 from tacit.model.scatter import MOST_CELLS, scatter
-from tacit.model.smooth import Axis, Smooth, functions, smooth
+from tacit.model.smooth import Axis, Smooth, functions, shapes, smooth
 
 __all__ = ["Fit", "Prior", "fit_table", "learn_prior"]
 
@@ -52,8 +52,8 @@ RULE_OF_THREE = 3 / 1.96
 ROUNDS = 100
 """Iterations of expectation maximisation over the distribution of strengths."""
 
-WAVES = {1: 16, 2: 6}
-"""Waves of an attribute, by the number of attributes of a table."""
+WAVES = 6
+"""Waves of an attribute in tables of two."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,21 +207,30 @@ def fit_table(
 ) -> Fit:
     """Return the fit of a table near a base, whose margins over faces it keeps.
 
-    If its axes are given, it may also be near a smooth table.
+    If its axes are given, it may also be near a smooth table: the likeliest one of several shapes. The others count as
+    they are.
     """
     bare = Smooth(base, np.zeros((base.size, 0)), np.zeros((0, 0)), 0.0, -observed.misfit(base) / 2)
     starts = [("the prediction from smaller tables" if base.ndim > 1 else "the uniform table", bare)]
-    if axes:
-        given = functions(tuple(axes), tuple(marginals), WAVES[len(axes)])
-        if given.values.shape[1]:
-            starts.append(("a smooth table", smooth(observed, base, given, faces)))
+    given = shapes(axes[0], marginals[0]) if len(axes) == 1 else []
+    if len(axes) == 2:
+        given = [("a smooth table", functions(tuple(axes), tuple(marginals), WAVES))]
+    curved = [(how, smooth(observed, base, own, faces)) for how, own in given if own.values.shape[1]]
+    if curved:
+        starts.append(max(curved, key=lambda own: own[1].evidence))
     tried = [one for how, start in starts for one in _chain(observed, start, how, faces)]
+    tried += [_alone(how, start) for how, start in curved if start is not starts[-1][1]]
     return Fit(observed, tuple(tried), faces)
+
+
+def _alone(how: str, start: Smooth) -> Candidate:
+    """Return a start itself as a candidate."""
+    return Candidate(start.table, start, math.inf, start.parameters, start.evidence, how)
 
 
 def _chain(observed: Observed, start: Smooth, how: str, faces: Sequence[tuple[int, ...]]) -> list[Candidate]:
     """Return tables at increasing distance from a start."""
-    tried = [Candidate(start.table, start, math.inf, start.parameters, start.evidence, how)]
+    tried = [_alone(how, start)]
     floor = np.maximum(start.table, 1e-12)
     floor /= floor.sum()
     spent = start.evidence + 0.5 * observed.misfit(start.table)  # by the start's own parameters
