@@ -32,6 +32,7 @@ CELLS = {
     Cell("starting", "store/log.db", "open", "EMFILE", forever=True): (1,),
     Cell("running", "store/inbox.db-wal", "write", "EIO", forever=False): (1, 9),
     Cell("running", "store/inbox.db-wal", "sync", "ENOSPC", forever=True): (1, 3),
+    Cell("running", "store/reports.tacit.wal", "sync", "EIO", forever=False): (1,),
     Cell("running", "store/log.db-wal", "write", "EIO", forever=False): (1,),
     Cell("running", "requests.log", "write", "ENOSPC", forever=True): (1,),
     Cell("ending", "store/reports.tacit", "write", "EIO", forever=False): (1,),
@@ -68,7 +69,7 @@ def zygote(shim: Shim) -> Iterator[Zygote]:
 @pytest.mark.parametrize(
     "cell",
     keeping(
-        [cell for cell in CELLS if cell.file in ("store/inbox.db-wal", "store/*reports.tacit")],
+        [cell for cell in CELLS if cell.file.endswith(("inbox.db-wal", "*reports.tacit", "reports.tacit.wal"))],
         CELLS,
         "calls on files of a store that fail",
     ),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from fractions import Fraction
@@ -17,12 +19,15 @@ import pytest
 import tacit as tc
 from support.collectors import COLLECTION, collector_here, reports_of
 from support.engines import postgres_address
+from tacit.cli import main
 from tacit.errors import EngineError, OverloadedError, TacitError
 from tacit.server.collector import Collector
+from tacit.server.keys import Keys
 from tacit.server.readiness import Readiness
+from tacit.server.shared_keys import open_keys
 from tacit.server.store import mover
 from tacit.server.store.ledger import cost_of
-from tacit.server.store.shared.keys import SharedKeys
+from tacit.server.store.shared.keys import StoredKeys
 from tacit.server.store.shared.schema import VERSION
 from tacit.server.store.shared.session import LOCK
 
@@ -258,21 +263,57 @@ def test_a_late_number_joins_no_snapshot_that_was_counted(address: str, tmp_path
 
 def test_keys_are_shared_and_exchanged_without_a_restart(fleet: list[Collector], address: str) -> None:
     del fleet
-    one, two = SharedKeys(address), SharedKeys(address)
+    sources = StoredKeys(address), StoredKeys(address)
+    one, two = map(Keys, sources)
     made = one.create("shop", ["ingest"])
-    two._refresh()
+    sources[1]._refresh()
     assert two.check(made, ("ingest",)).name == "shop"
     newer = two.create("shop", ["ingest"])
-    assert one._refresh() is None
+    sources[0]._refresh()
     assert one.check(newer, ("ingest",)).name == "shop"
     assert one.revoke(str(one.list_keys(made)[0]["digest"])) == 1
-    two._refresh()
+    sources[1]._refresh()
     with pytest.raises(TacitError) as refused:
         two.check(made, ("ingest",))
     assert refused.value.code == "unknown-key"
     assert two.required
     one.close()
     two.close()
+
+
+def _code(keys: Keys, key: str) -> str:
+    try:
+        keys.check(key, ("ingest",))
+    except TacitError as refusal:
+        return refusal.code
+    return ""
+
+
+def soon(holds: Callable[[], bool]) -> bool:
+    """Return whether something becomes true within some seconds."""
+    return any(holds() or time.sleep(0.1) for _ in range(100))
+
+
+def test_a_damaged_row_of_keys_lets_nobody_in_and_keys_of_the_folder_are_beside_them(
+    fleet: list[Collector], address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del fleet
+    main(["keys", str(tmp_path), "create", "own", "--json"])
+    out, err = capsys.readouterr()
+    assert not err
+    keys = open_keys(tmp_path, address)
+    made = keys.create("shop", ["ingest"])
+    for key, name in ((made, "shop"), (json.loads(out)["key"], "own")):
+        assert keys.check(key, ("ingest",)).name == name
+    assert main(["keys", str(tmp_path), "list"]) == 0
+    out, err = capsys.readouterr()
+    assert "own" in out
+    assert "in PostgreSQL" in err
+    run(address, "INSERT INTO tacit_keys (digest, key) VALUES ('x', '{}')")
+    assert soon(lambda: _code(keys, made) == "unreadable-keys")
+    run(address, "DELETE FROM tacit_keys WHERE digest = 'x'")
+    assert soon(lambda: _code(keys, made) == "")
+    keys.close()
 
 
 def test_versions_that_cannot_share_are_refused(address: str, tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from tacit.errors import UnknownNameError, UsageError
 from tacit.server.keys import Keys, Scope
-from tacit.server.shared_keys import is_address, open_log
+from tacit.server.shared_keys import is_address, keeps_keys_elsewhere, open_log
 
 __all__ = ["run"]
 
@@ -19,10 +20,17 @@ SHOWN_DIGEST = 12
 
 LONGEST_NAME = 64
 
+ELSEWHERE = (
+    "The collector of this folder has its keys in PostgreSQL. Keys of the folder are for this collector alone; for "
+    "those of all its collectors, name the database instead of the folder: tacit keys postgresql://…"
+)
+
 
 def run(options: argparse.Namespace) -> int:
     """Run it; a running collector picks it up at its next request."""
     keys = _keys_of(options.folder)
+    if not is_address(options.folder) and keeps_keys_elsewhere(Path(options.folder)):
+        print(ELSEWHERE, file=sys.stderr)
     if options.action == "list":
         _list(keys.list_keys(), as_json=options.json)
         return 0
@@ -53,11 +61,11 @@ def _keys_of(place: str) -> Keys:
     """Return the keys of a folder, or of a store that several collectors share; its tables are made if need be."""
     if not is_address(place):
         return Keys(Path(place) / "keys.json")
-    from tacit.server.store.shared.keys import SharedKeys
+    from tacit.server.store.shared.keys import StoredKeys
     from tacit.server.store.shared.schema import prepare
 
     prepare(place)
-    return SharedKeys(place)
+    return Keys(StoredKeys(place))
 
 
 def _check(options: argparse.Namespace, keys: Keys) -> None:

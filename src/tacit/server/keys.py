@@ -12,16 +12,16 @@ import json
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from tacit.adapters.pgwire.scram import make_verifier
 from tacit.errors import AccessError, UsageError
 from tacit.tables.atomic import lock_file, write_atomically
 
-__all__ = ["Key", "Keys", "Scope", "key_of"]
+__all__ = ["Key", "KeyFile", "KeySource", "Keys", "Scope", "key_of"]
 
 Scope = Literal["ingest", "query", "admin", "audit", "watch", "sign"]
 
@@ -48,20 +48,35 @@ class Key:
     """Verifier of logins with the key by SCRAM; keys of earlier versions have none."""
 
 
-class Keys:
-    """All keys, in one small file that is replaced atomically; readers see changes by other processes.
+class KeySource(Protocol):
+    """Where keys are: a file, or the database that several collectors share."""
 
-    One process at a time changes it. If the file is damaged or unreadable, nobody gets access.
-    """
+    def current(self) -> tuple[Key, ...]:
+        """Return the current keys; raise if they cannot be read, so that nobody is let in."""
+
+    def ever(self) -> bool:
+        """Return whether there ever was a key here."""
+
+    def changing(self) -> AbstractContextManager[tuple[Key, ...]]:
+        """Give one writer at a time, over all threads and processes, the keys as they are stored."""
+
+    def save(self, keys: Sequence[Key]) -> None:
+        """Store the keys, inside of `changing`."""
+
+    def close(self) -> None:
+        """Read no more."""
+
+
+class KeyFile:
+    """Keys in one small file that is replaced atomically; readers see changes by other processes."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
         self._cached: tuple[tuple[int, ...], tuple[Key, ...]] = (), ()
         self._ever = False
 
-    @property
-    def _keys(self) -> tuple[Key, ...]:
-        """The current keys; the file is read again if it has changed, which costs one stat call."""
+    def current(self) -> tuple[Key, ...]:
+        """Return the current keys; the file is read again if it has changed, which costs one stat call."""
         try:
             status = self._path.stat()
             mark = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -83,14 +98,51 @@ class Keys:
         self._cached, self._ever = (mark, keys), True
         return keys
 
-    @property
-    def required(self) -> bool:
-        """Whether there ever was a key. Before the first one, a collector on loopback is open to this machine."""
+    def ever(self) -> bool:
+        """Return whether there is a file, or was one."""
         try:
             self._ever = self._ever or self._path.exists()
         except OSError as cause:
             raise _unreadable(type(cause).__name__) from None
         return self._ever
+
+    @contextmanager
+    def changing(self) -> Iterator[tuple[Key, ...]]:
+        """Lock the file, and give its keys."""
+        try:
+            with self._lock, lock_file(self._path):
+                yield self._read() if self._path.exists() else ()
+        except OSError as cause:
+            raise _unreadable(type(cause).__name__) from None
+
+    def save(self, keys: Sequence[Key]) -> None:
+        """Replace the file."""
+        text = json.dumps([asdict(key) for key in keys], indent=1)
+        write_atomically(self._path, text.encode(), mode=0o600)
+
+    def close(self) -> None:
+        """Do nothing: no file stays open."""
+
+
+class Keys:
+    """All keys of a collector, of one or several sources; changes are made in the first.
+
+    One process at a time changes a source. If one is damaged or unreadable, nobody gets access.
+    """
+
+    def __init__(self, first: Path | KeySource, *others: KeySource) -> None:
+        self._first: KeySource = KeyFile(first) if isinstance(first, Path) else first
+        self._others = others
+
+    @property
+    def _keys(self) -> tuple[Key, ...]:
+        """The current keys."""
+        return tuple(key for source in (self._first, *self._others) for key in source.current())
+
+    @property
+    def required(self) -> bool:
+        """Whether there ever was a key. Before the first one, a collector on loopback is open to this machine."""
+        return any(source.ever() for source in (self._first, *self._others))
 
     def create(self, name: str, scopes: Sequence[str], origin: str = "", services: Sequence[str] = ()) -> str:
         """Create a key and return it, only this once; keys with an origin are for browsers and can only send."""
@@ -104,7 +156,7 @@ class Keys:
             message = "A key that signs tokens is stored in plain text, so it can have no other scope."
             raise UsageError(message, code="bad-option")
         wanted = tuple(sorted(set(scopes)))
-        with self._changing() as keys:
+        with self._first.changing() as keys:
             same = [key for key in keys if key.name == name and key.scopes == wanted]
             if len(same) >= LIVE_KEYS:
                 message = f"{name} already has {LIVE_KEYS} such keys. Revoke the old one first."
@@ -113,7 +165,7 @@ class Keys:
             kept = made if "sign" in wanted else ""
             scram = "" if kept or origin else make_verifier(name, made)
             key = Key(name, wanted, origin.rstrip("/"), _digest(made), tuple(services), kept, scram)  # type: ignore[arg-type]
-            self._save([*keys, key])
+            self._first.save([*keys, key])
         return made
 
     def revoke(self, start: str) -> int:
@@ -121,10 +173,10 @@ class Keys:
         if len(start) < SHORTEST_DIGEST:
             message = f"Pass at least {SHORTEST_DIGEST} characters of the digest, as `tacit keys list` shows it."
             raise UsageError(message, code="bad-option")
-        with self._changing() as keys:
+        with self._first.changing() as keys:
             kept = [key for key in keys if not key.digest.startswith(start)]
             if len(kept) < len(keys):
-                self._save(kept)
+                self._first.save(kept)
         return len(keys) - len(kept)
 
     def list_keys(self, made: str = "") -> list[dict[str, object]]:
@@ -182,20 +234,9 @@ class Keys:
         return [key.secret for key in self._keys if key.name == name and key.secret]
 
     def close(self) -> None:
-        """Do nothing: no file stays open."""
-
-    @contextmanager
-    def _changing(self) -> Iterator[tuple[Key, ...]]:
-        """Give one writer at a time, over all threads and processes, the keys as they are on disk."""
-        try:
-            with self._lock, lock_file(self._path):
-                yield self._read() if self._path.exists() else ()
-        except OSError as cause:
-            raise _unreadable(type(cause).__name__) from None
-
-    def _save(self, keys: Sequence[Key]) -> None:
-        text = json.dumps([asdict(key) for key in keys], indent=1)
-        write_atomically(self._path, text.encode(), mode=0o600)
+        """Close all sources."""
+        for source in (self._first, *self._others):
+            source.close()
 
 
 def key_of(row: dict[str, Any]) -> Key:

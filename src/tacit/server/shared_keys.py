@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.server.keys import Keys
+from tacit.server.keys import KeyFile, Keys
 from tacit.server.store.log import Log
 
 if TYPE_CHECKING:
     from tacit.server.store.shared.log import SharedLog
 
-__all__ = ["is_address", "open_keys", "open_log"]
+__all__ = ["is_address", "keeps_keys_elsewhere", "open_keys", "open_log"]
+
+ELSEWHERE = "keys-in-postgresql"
+"""An empty file in the folder of a collector whose keys are in PostgreSQL."""
 
 
 def is_address(place: str) -> bool:
@@ -23,11 +26,15 @@ def open_keys(folder: Path, store: str) -> Keys:
     """Return the keys of a running collector: those of its folder and, if there is one, of its shared store."""
     if not store:
         return Keys(folder / "keys.json")
-    from tacit.server.store.shared.keys import SharedKeys
+    from tacit.server.store.shared.keys import StoredKeys
 
-    keys = SharedKeys(store, folder / "keys.json")
-    keys.watch()
-    return keys
+    (folder / ELSEWHERE).touch()
+    return Keys(StoredKeys(store, watch=True), KeyFile(folder / "keys.json"))
+
+
+def keeps_keys_elsewhere(folder: Path) -> bool:
+    """Return whether the collector of a folder has its keys in PostgreSQL, and those of the folder beside them."""
+    return (folder / ELSEWHERE).exists()
 
 
 def open_log(place: str) -> Log | SharedLog:

@@ -1,4 +1,4 @@
-"""Keys of collectors that share a store, in its database; a collector may have some of its own in its folder."""
+"""Keys of collectors that share a store, in its database."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from pathlib import Path
 
-from tacit.errors import TacitError
-from tacit.server.keys import Key, Keys, key_of
+from tacit.errors import TacitError, UsageError
+from tacit.server.keys import Key, key_of
 from tacit.server.store.shared.session import Connection, Session
 
-__all__ = ["SharedKeys"]
+__all__ = ["StoredKeys"]
 
 KEYS = 0x7461_636B
 """Number of the advisory lock of whoever changes keys: "tack"."""
@@ -24,20 +23,17 @@ REFRESHED_SECONDS = 0.5
 FAILED = "The keys cannot be read or written"
 
 
-class SharedKeys(Keys):
-    """The keys of a database and of a folder's file; changes are made in the database."""
+class StoredKeys:
+    """The keys of a database; with ``watch``, changes by other processes are followed."""
 
-    def __init__(self, address: str, path: Path | None = None) -> None:
-        super().__init__(path or Path("/nonexistent/keys.json"))
+    def __init__(self, address: str, *, watch: bool = False) -> None:
         self._session, self._done = Session(address), threading.Event()
-        self._stored: tuple[Key, ...] = ()
+        self._stored: tuple[Key, ...] | None = ()
+        self._ever = False
         self._refresh()
-        self._thread: threading.Thread | None = None
-
-    def watch(self) -> None:
-        """Follow changes that other processes make."""
-        self._thread = threading.Thread(target=self._follow, name="keys", daemon=True)
-        self._thread.start()
+        self._thread = threading.Thread(target=self._follow, name="keys", daemon=True) if watch else None
+        if self._thread is not None:
+            self._thread.start()
 
     def _follow(self) -> None:
         while not self._done.wait(REFRESHED_SECONDS):
@@ -45,28 +41,33 @@ class SharedKeys(Keys):
                 self._refresh()
 
     def _refresh(self) -> None:
-        with self._session.transaction(FAILED) as connection:
-            self._stored = _read(connection)
-            self._any = getattr(self, "_any", False) or bool(self._stored)
+        try:
+            with self._session.transaction(FAILED) as connection:
+                self._stored = _read(connection)
+        except UsageError:
+            self._stored = None
+        self._ever = self._ever or self._stored != ()
 
-    @property
-    def _keys(self) -> tuple[Key, ...]:
-        return (*super()._keys, *self._stored)
+    def current(self) -> tuple[Key, ...]:
+        """Return the keys as they were at most a second ago; if one is damaged, nobody is let in."""
+        if self._stored is None:
+            raise _damaged()
+        return self._stored
 
-    @property
-    def required(self) -> bool:
-        """Whether there ever was a key."""
-        return self._any or super().required
+    def ever(self) -> bool:
+        """Return whether there was a key since this process began; the store itself remembers that it needs keys."""
+        return self._ever
 
     @contextmanager
-    def _changing(self) -> Iterator[tuple[Key, ...]]:
+    def changing(self) -> Iterator[tuple[Key, ...]]:
         """Give one writer at a time the keys of the database."""
         with self._session.transaction(FAILED) as self._writer:
             self._writer.execute("SELECT pg_advisory_xact_lock(%s)", [KEYS])
             yield _read(self._writer)
         self._refresh()
 
-    def _save(self, keys: Sequence[Key]) -> None:
+    def save(self, keys: Sequence[Key]) -> None:
+        """Replace the rows that differ."""
         self._writer.execute("DELETE FROM tacit_keys WHERE digest <> ALL(%s)", [[key.digest for key in keys]])
         insert = "INSERT INTO tacit_keys (digest, key) VALUES (%s, %s) ON CONFLICT DO NOTHING"
         for key in keys:
@@ -82,4 +83,12 @@ class SharedKeys(Keys):
 
 def _read(connection: Connection) -> tuple[Key, ...]:
     rows = connection.execute("SELECT key FROM tacit_keys ORDER BY number").fetchall()
-    return tuple(key_of(json.loads(text)) for (text,) in rows)
+    try:
+        return tuple(key_of(json.loads(text)) for (text,) in rows)
+    except (ValueError, TypeError, LookupError, AttributeError):
+        raise _damaged() from None
+
+
+def _damaged() -> UsageError:
+    message = "A row of tacit_keys is damaged, so nobody is let in. Restore it from a backup, or delete it."
+    return UsageError(message, code="unreadable-keys")
