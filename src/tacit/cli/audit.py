@@ -13,7 +13,7 @@ from tacit.collection import Collection
 from tacit.contract.amplification import parse_delta
 from tacit.errors import UsageError
 from tacit.evidence import Readership, Trials, audited, gather, run_trials, verify, write
-from tacit.server.store.log import Log
+from tacit.server.shared_keys import is_address, open_log
 
 __all__ = ["run"]
 
@@ -74,11 +74,12 @@ def _print_trials(trials: Trials) -> None:
         print(f"FAILED: {problem}")
 
 
-def _log(folder: Path) -> list[str]:
-    if not (folder / "log.db").is_file():
-        message = f"{folder.name!r} is not a folder of tacit serve: it has no log."
+def _log(place: str) -> list[str]:
+    """Return the lines of the log of a folder, or of a database that collectors share."""
+    if not is_address(place) and not (Path(place) / "log.db").is_file():
+        message = f"{Path(place).name!r} is not a folder of tacit serve: it has no log."
         raise UsageError(message, code="no-store")
-    log = Log(folder / "log.db")
+    log = open_log(place)
     try:
         return log.lines()
     finally:

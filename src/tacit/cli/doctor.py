@@ -11,23 +11,25 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
 import duckdb
 
 from tacit.answers.watch import problem_of
+from tacit.cli.finding import Finding, log_finding
 from tacit.cli.serve import is_loopback
 from tacit.cli.tls import handshake
 from tacit.collection import Collection
-from tacit.contract.hash_chain import read_chain
 from tacit.encode.reports import report_table
+from tacit.engines import open_engine
+from tacit.engines.base import Engine
 from tacit.engines.duckdb import DuckDB
 from tacit.engines.failures import failure_code
 from tacit.engines.java import found_java
 from tacit.errors import EngineError, TacitError
-from tacit.server.keys import Keys
+from tacit.server.shared_keys import is_address, keeps_keys_elsewhere, read_keys
 from tacit.server.store.disk import free_bytes, is_scarce
 from tacit.server.store.read_only import open_read_only
 from tacit.server.store.verification import verify_analytical, verify_inbox
@@ -40,16 +42,6 @@ EARLIEST = 1_767_225_600
 """2026-01-01: a clock before it is wrong."""
 
 MARKS = {True: "✓", False: "✗", None: "–"}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One check; if it failed, what to do. ``ok`` is None if it was not checked."""
-
-    what: str
-    ok: bool | None
-    detail: str
-    fix: str = ""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -65,7 +57,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _findings(options: argparse.Namespace) -> Iterator[Finding]:
-    folder: Path = options.folder
+    if is_address(options.folder):
+        yield from _database_findings(options)
+        return
+    folder = Path(options.folder)
     if not folder.is_dir():
         shown = place_text(folder)
         detail = f"{shown} is not a folder" if folder.exists() else f"{shown} does not exist"
@@ -86,9 +81,24 @@ def _findings(options: argparse.Namespace) -> Iterator[Finding]:
         yield from _reports(folder)
     if options.verify:
         yield from _verify(folder, live=database.detail == IN_USE)
-    yield _keys(folder, options)
-    yield _address(folder, options)
+    yield _keys(options)
+    yield _address(options)
     yield _java()
+
+
+def _database_findings(options: argparse.Namespace) -> Iterator[Finding]:
+    """Yield the findings about a database that collectors share, and about what each of them needs."""
+    from tacit.cli.doctor_shared import shared_findings
+
+    yield _clock()
+    findings = list(shared_findings(options.folder, verify=options.verify))
+    yield from findings
+    yield from (_contract(path) for path in options.files)
+    if findings[0].ok:
+        if options.reports:
+            yield from _views(open_engine(options.folder, None))
+        yield _keys(options)
+    yield _address(options)
 
 
 def _disk(folder: Path) -> Finding:
@@ -188,7 +198,10 @@ def _reports(folder: Path) -> Iterator[Finding]:
     except EngineError as cause:
         yield Finding("views and seeds", ok=None, detail=IN_USE if cause.code == "store-in-use" else "no database here")
         return
-    fix = "tacit audit --store"
+    yield from _views(engine)
+
+
+def _views(engine: Engine) -> Iterator[Finding]:
     with contextlib.closing(engine):
         for text in engine.contracts():
             for part in Collection.from_json(text).parts:
@@ -199,7 +212,7 @@ def _reports(folder: Path) -> Iterator[Finding]:
                     problem, reports = problem_of(engine, table, service)
                     where = f"views and seeds of {service.service.name}, {part.contract.round or part.id[:12]}"
                     detail = problem or f"{reports:,} reports, as honest devices make them"
-                    yield Finding(where, not problem, detail, fix)
+                    yield Finding(where, not problem, detail, "tacit audit --store")
 
 
 def _log(folder: Path, *, live: bool) -> Finding:
@@ -208,12 +221,10 @@ def _log(folder: Path, *, live: bool) -> Finding:
     fix = f"tacit audit --verify EVIDENCE --store {folder}"
     try:
         with open_read_only(folder / "log.db", live=live) as file:
-            chain = read_chain([line for (line,) in file.execute("SELECT line FROM log ORDER BY number")])
+            lines = [line for (line,) in file.execute("SELECT line FROM log ORDER BY number")]
     except (sqlite3.Error, OSError) as cause:
         return Finding("log", ok=False, detail=f"cannot be read ({type(cause).__name__})", fix=fix)
-    if chain.ok:
-        return Finding("log", ok=True, detail=f"{chain.head.entries} entries in an unbroken chain")
-    return Finding("log", ok=False, detail=f"line {chain.position}: {chain.problem}", fix=fix)
+    return log_finding(lines, fix)
 
 
 def _contract(path: str) -> Finding:
@@ -226,19 +237,26 @@ def _contract(path: str) -> Finding:
     return Finding(f"contract {Path(path).name}", audit.ok, detail, fix)
 
 
-def _keys(folder: Path, options: argparse.Namespace) -> Finding:
+def _keys(options: argparse.Namespace) -> Finding:
     beyond = options.behind_proxy or not is_loopback(options.host)
+    place, fix = options.folder, f"tacit keys {options.folder} create NAME --scope ingest"
+    if is_address(place):
+        fix = "tacit keys postgresql://… create NAME --scope ingest"
+    elif keeps_keys_elsewhere(Path(place)):
+        return Finding("keys", ok=None, detail="are in PostgreSQL: tacit doctor postgresql://…")
     try:
-        count = len(Keys(folder / "keys.json").list_keys())
-    except (TacitError, OSError, ValueError, LookupError, TypeError):
-        return Finding("keys", ok=False, detail="keys.json cannot be read", fix=f"ls -l {folder / 'keys.json'}")
+        with contextlib.closing(read_keys(place)) as keys:
+            count = len(keys.list_keys())
+    except (TacitError, OSError, ValueError, LookupError, TypeError) as cause:
+        return Finding("keys", ok=False, detail=f"cannot be read ({type(cause).__name__})", fix=fix)
     detail = f"{count} keys" if count else "none: only this machine is served"
-    return Finding("keys", bool(count) or not beyond, detail, f"tacit keys {folder} create NAME --scope ingest")
+    return Finding("keys", bool(count) or not beyond, detail, fix)
 
 
-def _address(folder: Path, options: argparse.Namespace) -> Finding:
+def _address(options: argparse.Namespace) -> Finding:
     """Check that this machine has the address, and that TLS works with the certificate."""
-    fix = f"tacit serve {folder} --host {options.host} --certificate CERT.pem --private-key KEY.pem"
+    place = "postgresql://…" if is_address(options.folder) else options.folder
+    fix = f"tacit serve {place} --host {options.host} --certificate CERT.pem --private-key KEY.pem"
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     try:
         with socket.socket(family) as tried:

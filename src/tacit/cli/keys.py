@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from tacit.errors import UnknownNameError, UsageError
 from tacit.server.keys import Keys, Scope
-from tacit.server.shared_keys import is_address, keeps_keys_elsewhere, open_log
+from tacit.server.shared_keys import is_address, keeps_keys_elsewhere, open_log, read_keys
 
 __all__ = ["run"]
 
@@ -59,13 +59,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _keys_of(place: str) -> Keys:
     """Return the keys of a folder, or of a store that several collectors share; its tables are made if need be."""
-    if not is_address(place):
-        return Keys(Path(place) / "keys.json")
-    from tacit.server.store.shared.keys import StoredKeys
-    from tacit.server.store.shared.schema import prepare
+    if is_address(place):
+        from tacit.server.store.shared.schema import prepare
 
-    prepare(place)
-    return Keys(StoredKeys(place))
+        prepare(place)
+    return read_keys(place)
 
 
 def _check(options: argparse.Namespace, keys: Keys) -> None:

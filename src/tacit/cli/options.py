@@ -112,7 +112,7 @@ def audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--delta", type=float, default=1e-8, help="chance that this bound fails (default 1e-8)")
     parser.add_argument("--alike", type=int, metavar="N", help="people of the smallest class by public columns")
     parser.add_argument("--known", type=int, default=0, metavar="N", help="people whose reports a reader may know")
-    parser.add_argument("--store", type=Path, metavar="FOLDER", help="the folder of `tacit serve` whose log to include")
+    parser.add_argument("--store", metavar="FOLDER", help="folder of `tacit serve`, or postgresql://…; its log is included")
     parser.add_argument("--verify", type=Path, metavar="DIR", help="verify every claim of an evidence folder")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -328,7 +328,7 @@ def keys(parser: argparse.ArgumentParser) -> None:
 
 def doctor(parser: argparse.ArgumentParser) -> None:
     """Check what a collector needs: disk, clock, files, contracts, keys, address, Java; with a fix for each problem."""
-    parser.add_argument("folder", type=Path, help="the folder of `tacit serve`; nothing in it is changed")
+    parser.add_argument("folder", help="the folder of `tacit serve`, or postgresql://…; nothing in it is changed")
     parser.add_argument("files", nargs="*", help="collection files or contracts to check before publishing")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1)")
     parser.add_argument("--certificate", help="PEM file with the certificate")

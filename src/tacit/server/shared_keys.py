@@ -11,7 +11,7 @@ from tacit.server.store.log import Log
 if TYPE_CHECKING:
     from tacit.server.store.shared.log import SharedLog
 
-__all__ = ["is_address", "keeps_keys_elsewhere", "open_keys", "open_log"]
+__all__ = ["is_address", "keeps_keys_elsewhere", "open_keys", "open_log", "read_keys"]
 
 ELSEWHERE = "keys-in-postgresql"
 """An empty file in the folder of a collector whose keys are in PostgreSQL."""
@@ -30,6 +30,15 @@ def open_keys(folder: Path, store: str) -> Keys:
 
     (folder / ELSEWHERE).touch()
     return Keys(StoredKeys(store, watch=True), KeyFile(folder / "keys.json"))
+
+
+def read_keys(place: str) -> Keys:
+    """Return the keys of a folder or of a shared store, for whoever is no collector."""
+    if not is_address(place):
+        return Keys(Path(place) / "keys.json")
+    from tacit.server.store.shared.keys import StoredKeys
+
+    return Keys(StoredKeys(place))
 
 
 def keeps_keys_elsewhere(folder: Path) -> bool:

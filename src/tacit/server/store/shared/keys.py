@@ -51,7 +51,7 @@ class StoredKeys:
     def current(self) -> tuple[Key, ...]:
         """Return the keys as they were at most a second ago; if one is damaged, nobody is let in."""
         if self._stored is None:
-            raise _damaged()
+            raise _refusal()
         return self._stored
 
     def ever(self) -> bool:
@@ -86,9 +86,9 @@ def _read(connection: Connection) -> tuple[Key, ...]:
     try:
         return tuple(key_of(json.loads(text)) for (text,) in rows)
     except (ValueError, TypeError, LookupError, AttributeError):
-        raise _damaged() from None
+        raise _refusal() from None
 
 
-def _damaged() -> UsageError:
+def _refusal() -> UsageError:
     message = "A row of tacit_keys is damaged, so nobody is let in. Restore it from a backup, or delete it."
     return UsageError(message, code="unreadable-keys")
