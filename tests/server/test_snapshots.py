@@ -116,7 +116,7 @@ def test_without_snapshots_nothing_is_claimed(tmp_path: Path) -> None:
         send(collector, reports_of(0, 50))
         assert "newcomers" in crowd(collector)[1]
     with closing(opened(tmp_path, snapshot=10)) as later:
-        assert "before snapshots were set" in crowd(later)[1], "those fifty came one by one"
+        assert "before snapshots were enabled" in crowd(later)[1], "those fifty came one by one"
     with pytest.raises(UsageError):
         Collector(tmp_path / "other", snapshot=1)
 

@@ -20,7 +20,7 @@ USE = "%%tacit [name] [--confidence 0.9] [--consistent] [--users N], with the qu
 
 
 class Magic:
-    """The magic of one shell: which database it asks."""
+    """The magic of one shell, with its open database."""
 
     def __init__(self, shell: Any) -> None:
         self.shell = shell
@@ -36,7 +36,7 @@ class Magic:
             raise
 
     def _open(self, place: str) -> None:
-        """Open a file or a collector, or take an open database by the name of its variable."""
+        """Open a file or a collector, or use an open database by the name of its variable."""
         if not place:
             message = "Name a database: %tacit shop.tacit, %tacit https://host, or a variable that holds one."
             raise UsageError(message, code="bad-option")
@@ -62,7 +62,7 @@ class Magic:
         return answer
 
     def _predict(self, question: str, users: int) -> Any:
-        """Return the expected error of a question, of the only collection that there is."""
+        """Predict the error of a question for the database's only collection."""
         collections = self.database.collections if self.database else []
         if len(collections) != 1:
             message = "--users predicts for the only collection of a database. Use collection.predict."
@@ -72,7 +72,7 @@ class Magic:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Refuse as an error of ours instead of ending the kernel."""
+        """Raise an error of this package instead of ending the kernel."""
         text = f"{message}. Write {USE}."
         raise UsageError(text, code="bad-option")
 

@@ -194,16 +194,16 @@ Measure = Callable[[list[int]], Sequence[int]]
 @lru_cache(maxsize=64)
 def _laplace(scale: float) -> Measure:
     """Return OpenDP's discrete Laplace measurement."""
-    return _checked("make_laplace", "l1_distance", scale, 1 / Fraction(scale))
+    return _open_measurement("make_laplace", "l1_distance", scale, 1 / Fraction(scale))
 
 
 @lru_cache(maxsize=64)
 def _gaussian(scale: float) -> Measure:
     """Return OpenDP's discrete Gaussian measurement."""
-    return _checked("make_gaussian", "l2_distance", scale, 1 / (2 * Fraction(scale) ** 2))
+    return _open_measurement("make_gaussian", "l2_distance", scale, 1 / (2 * Fraction(scale) ** 2))
 
 
-def _checked(name: str, metric: str, scale: float, loss: Fraction) -> Measure:
+def _open_measurement(name: str, metric: str, scale: float, loss: Fraction) -> Measure:
     """Return a measurement of OpenDP; its own statement of the loss must agree with ours."""
     try:
         from opendp import domains, measurements, metrics, mod

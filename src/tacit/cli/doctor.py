@@ -187,12 +187,12 @@ def _verify(folder: Path, *, live: bool) -> Iterator[Finding]:
         else:
             yield Finding("analytical", ok=False, detail=f"cannot be read ({cause.code})", fix=rebuild)
     for path in sorted(folder.glob("reports.tacit.aside-*")):
-        detail = "was set aside, and still has reports, also of people deleted since"
+        detail = "was set aside, and still has reports, including those of people deleted since"
         yield Finding(path.name, ok=False, detail=detail, fix=f"rm {path}")
 
 
 def _reports(folder: Path) -> Iterator[Finding]:
-    """Look for reports that honest devices hardly make: views and seeds that are too frequent, or too even."""
+    """Look for reports that honest devices would hardly send: views and seeds that are too frequent, or too even."""
     try:
         engine = DuckDB(folder / "reports.tacit", read_only=True)
     except EngineError as cause:
@@ -211,7 +211,7 @@ def _views(engine: Engine) -> Iterator[Finding]:
                         continue
                     problem, reports = problem_of(engine, table, service)
                     where = f"views and seeds of {service.service.name}, {part.contract.round or part.id[:12]}"
-                    detail = problem or f"{reports:,} reports, as honest devices make them"
+                    detail = problem or f"{reports:,} reports, consistent with honest devices"
                     yield Finding(where, not problem, detail, "tacit audit --store")
 
 

@@ -46,7 +46,7 @@ mechanism = "auto"
 
 FROM_DATA = """\
 # Bounds and values below were proposed from the data, and what is read from data can reveal it. Declare what you know
-# without the data, and delete these comments, which tell more of it, before anybody else reads the file.
+# without the data, and delete these comments, which reveal more about the data, before anybody else reads the file.
 
 """
 

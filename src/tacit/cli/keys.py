@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _keys_of(place: str) -> Keys:
-    """Return the keys of a folder, or of a store that several collectors share; its tables are made if need be."""
+    """Return the keys of a folder, or of a store that several collectors share; its tables are created if needed."""
     if is_address(place):
         from tacit.server.store.shared.schema import prepare
 

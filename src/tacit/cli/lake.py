@@ -16,18 +16,18 @@ __all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do one thing with a lake; exit with 1 if it is damaged."""
+    """Run one command on a lake; exit with 1 if it is damaged."""
     source = storage_at(options.lake)
     versions = versions_of(source)
     if not versions:
-        message = "There is no lake at this place. Name the folder or address of one."  # which may hold a key
+        message = "There is no lake at this place. Name the folder or address of one."  # its address may contain a key
         raise UsageError(message, code="no-store")
     if options.action == "versions":
         _print(options, [_about(version) for version in versions], map(_line, versions))
         return 0
     if options.action == "verify":
         problems = verify(source)
-        sound = f"{len(versions)} versions are sound: every file is what was written"
+        sound = f"{len(versions)} versions are intact: every file matches its digest"
         _print(options, {"versions": len(versions), "problems": problems}, problems or [sound])
         return 1 if problems else 0
     target = storage_at(options.target)

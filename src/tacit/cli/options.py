@@ -58,7 +58,7 @@ def demo(parser: argparse.ArgumentParser) -> None:
 
 
 def init(parser: argparse.ArgumentParser) -> None:
-    """Write a collection file to start from, proposed from tables, and say what answers to expect at their size."""
+    """Write a collection file to start from, proposed from tables, with the accuracy to expect at their size."""
     parser.add_argument(
         "file", help="a table (.parquet, .csv, .jsonl) to propose a collection from; or the file to write (.toml)"
     )
@@ -66,9 +66,9 @@ def init(parser: argparse.ArgumentParser) -> None:
         "tables", nargs="*", metavar="table", help="more tables, or service=table to choose a service's name"
     )
     parser.add_argument("--out", metavar="FILE", help="the collection file to write (default: TABLE.toml here)")
-    parser.add_argument("--key", metavar="COLUMN", help="the column that identifies the person (default: found)")
+    parser.add_argument("--key", metavar="COLUMN", help="the column that identifies the person (default: detected)")
     parser.add_argument("--epsilon", default="2", help="budget per person over all services (default 2)")
-    parser.add_argument("--plot", metavar="FILE", help="also draw what to expect, to an SVG file")
+    parser.add_argument("--plot", metavar="FILE", help="also write a chart of the expected accuracy (SVG)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -83,7 +83,7 @@ def plan(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--error", type=float, help="instead: predict how many people give this standard error")
     asked.add_argument("--relative", type=float, help="the same, for an error relative to the value")
     parser.add_argument("--like", help="a sample table of the service, to estimate frequencies from")
-    parser.add_argument("--plot", metavar="FILE", help="without a question: also draw what to expect, to an SVG file")
+    parser.add_argument("--plot", metavar="FILE", help="without a question: also chart the expected accuracy (SVG)")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument(
         "--budgets",
@@ -109,7 +109,7 @@ def audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--people", type=int, metavar="N", help="people who report; also bound what readers of answers learn"
     )
-    parser.add_argument("--delta", type=float, default=1e-8, help="chance that this bound fails (default 1e-8)")
+    parser.add_argument("--delta", type=float, default=1e-8, help="probability that this bound fails (default 1e-8)")
     parser.add_argument("--alike", type=int, metavar="N", help="people of the smallest class by public columns")
     parser.add_argument("--known", type=int, default=0, metavar="N", help="people whose reports a reader may know")
     parser.add_argument("--store", metavar="FOLDER", help="folder of `tacit serve`, or postgresql://…; its log is included")
@@ -127,18 +127,18 @@ def encode(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prepare",
         action="store_true",
-        help="first leave out what is not declared, and rows without a key, and number rows; says what it did",
+        help="first leave out undeclared columns and rows without a key, and number rows; prints each change",
     )
-    _coin_key(parser, "made if it does not exist")
+    _coin_key(parser, "created if it does not exist")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def lake(parser: argparse.ArgumentParser) -> None:
     """List, verify, back up or restore the versions of a lake of Parquet files."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="action")
-    listed = actions.add_parser("versions", help="list the versions that can be read, with people's reports and files")
+    listed = actions.add_parser("versions", help="list the readable versions, with their reports and files")
     verified = actions.add_parser("verify", help="read all files and compare their digests with the manifests")
-    copied = actions.add_parser("backup", help="copy what a backup lacks; after a deletion, remove what it ended")
+    copied = actions.add_parser("backup", help="copy files that a backup lacks; remove versions before a deletion")
     restored = actions.add_parser("restore", help="copy one version of a backup to an empty place")
     for action in (listed, verified, copied, restored):
         action.add_argument("lake", help="folder, or s3://…, of a lake or of its backup")
@@ -154,7 +154,7 @@ def load(parser: argparse.ArgumentParser) -> None:
     """Store encoded reports in a database file; a person's second report is refused and counted."""
     parser.add_argument("database", help="a database file; created if it does not exist")
     parser.add_argument("folders", nargs="+", help="folders that `tacit encode` wrote")
-    _coin_key(parser, "the one that `tacit encode` used")
+    _coin_key(parser, "the file that `tacit encode` used")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -235,7 +235,7 @@ def _key_file(parser: argparse.ArgumentParser) -> None:
 
 def serve(parser: argparse.ArgumentParser) -> None:
     """Collect reports and answer questions over HTTP, from one folder."""
-    parser.add_argument("folder", help="folder of the store, made if need be; or postgresql://… that collectors share")
+    parser.add_argument("folder", help="folder of the store, created if needed; or a shared postgresql://…")
     parser.add_argument("collections", nargs="*", help="collection files or contracts to publish")
     parser.add_argument("--store", default="", help="postgresql://… to store reports there instead of in the folder")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
@@ -276,7 +276,7 @@ def serve(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="answers advance by at least N people at once, so that they state a central epsilon; 0 counts every "
-        "report as it comes (default: as before)",
+        "report as it arrives (default: as before)",
     )
     parser.add_argument(
         "--deletions-per-minute",
@@ -298,11 +298,11 @@ def serve(parser: argparse.ArgumentParser) -> None:
     )
     slow = "time limit of a question (default %(default)g)"
     parser.add_argument("--question-seconds", type=float, default=chosen.question_seconds, help=slow)
-    quota = "reports of a service that are stored in a day (UTC), over all collectors of a store (may be repeated)"
+    quota = "maximum reports of a service stored per day (UTC), over all collectors of a store (may be repeated)"
     parser.add_argument("--quota", action="append", default=[], metavar="SERVICE=N", help=quota)
     otlp = "address that gets traces and metrics by OTLP over HTTP, such as http://127.0.0.1:4318 (default: none)"
     parser.add_argument("--otlp", default="", metavar="URL", help=otlp)
-    drain = "seconds that it answers after SIGTERM while /readyz says 503, for balancers (default 0)"
+    drain = "seconds to keep answering after SIGTERM, with /readyz at 503, for load balancers (default 0)"
     parser.add_argument("--drain-seconds", type=float, default=0.0, help=drain)
 
 
@@ -335,7 +335,7 @@ def doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--private-key", help="PEM file with its key")
     parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front terminates TLS")
     parser.add_argument("--verify", action="store_true", help="read all reports and check their digests")
-    parser.add_argument("--reports", action="store_true", help="look for reports that honest devices hardly make")
+    parser.add_argument("--reports", action="store_true", help="look for reports that honest devices would hardly send")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 

@@ -51,9 +51,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _likely(collection: Collection, options: argparse.Namespace) -> int:
-    """Print verdicts about likely questions."""
+    """Print verdicts on likely questions."""
     if options.sql or options.budgets or options.error is not None or options.relative is not None:
-        message = "--sql, --budgets, --error and --relative are about one question. Add it after the file."
+        message = "--sql, --budgets, --error and --relative need a question. Add it after the file."
         raise UsageError(message, code="bad-option")
     forecast = collection.report(users=options.users, like=options.like)
     print(forecast.to_json() if options.json else forecast)

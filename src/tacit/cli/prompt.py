@@ -71,7 +71,7 @@ class Prompt:
                 readline.read_history_file(path)
 
     def complete(self, start: str, number: int) -> str | None:
-        """Return the next word that begins as the one being typed, in whatever case; None after the last."""
+        """Return the next word that begins as the one being typed, ignoring case; None after the last."""
         near = [word for word in self._words if word.lower().startswith(start.lower())]
         return near[number] if number < len(near) else None
 
@@ -85,7 +85,7 @@ class Prompt:
                 if not self.is_terminal:
                     raise
                 print()
-                lines = []  # what was typed is dropped, as in other shells
+                lines = []  # discard the typed text, as other shells do
                 continue
             except EOFError:
                 break
@@ -103,13 +103,13 @@ class Prompt:
             print()
 
     def _ends(self, line: str, whole: str) -> bool:
-        """Tell whether a question is complete."""
+        """Return whether a question is complete."""
         if not line.strip() or line.rstrip().endswith(";"):
             return bool(whole)
         return not self.is_terminal and not _waits(whole)
 
     def close(self) -> None:
-        """Write the history, for nobody else to read."""
+        """Write the history, readable by this user only."""
         path = _history_file()
         if self._readline and path:
             with contextlib.suppress(OSError):
@@ -120,7 +120,7 @@ class Prompt:
 
 
 def _waits(text: str) -> bool:
-    """Tell whether a line of a pipe is clearly not all: a SELECT without FROM, or with an open bracket."""
+    """Return whether a line of a pipe is clearly incomplete: a SELECT without FROM, or with an open bracket."""
     words = text.upper().split()
     unfinished = bool(words) and words[0] in ("SELECT", "WITH", "EXPLAIN") and "FROM" not in words
     return unfinished or text.count("(") > text.count(")")

@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
         damaged = manifest.get("damaged", 0)
         print(json.dumps({"made": manifest["made"], "people_deleted_again": deleted, "damaged_reports": damaged}))
     else:
-        again = f"; deleted {deleted} people again who were deleted since" if options.deletions else ""
+        again = f"; repeated the deletion of {deleted} people since then" if options.deletions else ""
         print(f"{options.store} restored to its state of {manifest['made']}{again}")
         if manifest.get("damaged"):
             print(f"{manifest['damaged']:,} of its reports were already damaged, and are never counted")

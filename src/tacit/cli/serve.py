@@ -39,8 +39,7 @@ from tacit.server.store.ledger import declared_total
 __all__ = ["is_loopback", "listen", "run", "serve_app"]
 
 SWITCH_SECONDS = 0.001
-"""How long a busy thread keeps Python's lock from the others: SQLite lets go of it at every step, and reports would
-wait for it as often."""
+"""How long a busy thread may hold Python's lock: SQLite releases it at every step, and would wait for it each time."""
 
 MAX_PORT = 65_535
 
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     """Serve until the process is stopped; every acknowledged report is on disk before that."""
     _check_exposure(options)
     _check_options(options)
-    if is_address(options.folder):  # several collectors share it: a folder is only for what a process needs
+    if is_address(options.folder):  # several collectors share the store; the folder is for temporary files only
         options.store, options.folder = options.folder, ""
     read = [Collection.from_file(path) for path in options.collections]  # before anything is created
     Connection.most = _most_connections(0 if options.pg_port is None else MOST_CONNECTIONS)
@@ -126,7 +125,7 @@ def _publish_and_serve(
 
 
 def _postgres(options: argparse.Namespace, listening: socket.socket | None, keys: Keys) -> Listening | None:
-    """Return where PostgreSQL's clients are served, and say which keys they cannot use."""
+    """Return the endpoint for PostgreSQL clients, and print which keys they cannot use."""
     if listening is None:
         return None
     host, port = listening.getsockname()[:2]
@@ -171,14 +170,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Lets balancers go elsewhere for some seconds before it ends; a second signal ends it at once."""
+    """Drains for some seconds before it stops, so that load balancers switch; a second signal stops it at once."""
 
     def __init__(self, config: uvicorn.Config, drain: Callable[[], None] | None, seconds: float) -> None:
         super().__init__(config)
         self._drain, self._seconds = drain, seconds
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End, or begin to."""
+        """Stop, or begin to drain."""
         drain, self._drain = self._drain, None
         if drain is None:
             super().handle_exit(sig, frame)
@@ -197,7 +196,7 @@ def serve_app(
     *,
     drain: float = 0.0,
 ) -> None:
-    """Serve an application until the process is stopped; it is not ready for so many seconds before it ends."""
+    """Serve an application until the process is stopped; before that it is not ready for ``drain`` seconds."""
     config = uvicorn.Config(
         app,
         log_level="error",  # malformed requests must not fill the log
@@ -242,7 +241,7 @@ def _check_options(options: argparse.Namespace) -> None:
             message = f"--{option.replace('_', '-')} is {value:g}; it must be a number above 0."
             raise UsageError(message, code="bad-option")
     if not 0 <= options.drain_seconds < math.inf:
-        message = f"--drain-seconds is {options.drain_seconds:g}; it must be a number from 0."
+        message = f"--drain-seconds is {options.drain_seconds:g}; it must be a number of at least 0."
         raise UsageError(message, code="bad-option")
     if options.private_key and not options.certificate:
         message = "--private-key needs --certificate."
@@ -255,10 +254,10 @@ def _check_options(options: argparse.Namespace) -> None:
 
 
 def _quota(text: str) -> tuple[str, int]:
-    """Return a service and how many of its reports are stored in a day."""
+    """Return a service and its maximum number of reports per day."""
     service, _, number = text.rpartition("=")
     if not service or not number.isdecimal() or not number.isascii():
-        message = "--quota takes a service and a whole number of reports a day, such as users=1000000."
+        message = "--quota takes a service and a whole number of reports per day, such as users=1000000."
         raise UsageError(message, code="bad-option")
     return service, int(number)
 

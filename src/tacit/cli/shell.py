@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 class Shell:
-    """A database, and how its answers are wanted."""
+    """A database, and options for its answers."""
 
     def __init__(self, database: Database | RemoteDatabase, confidence: float, *, as_json: bool) -> None:
         self.database, self.confidence = database, confidence
@@ -60,18 +60,18 @@ class Shell:
         }
 
     def words(self) -> list[str]:
-        """Return what completion offers: commands, tables and columns."""
+        """Return the words for completion: commands, tables and columns."""
         return [*self._commands, ".quit", *(name for one in self._shapes() for name in _names(one))]
 
     def take(self, text: str, *, cancels: bool) -> bool:
-        """Answer a question or obey a command; return whether the shell goes on."""
+        """Answer a question or run a command; return whether the shell continues."""
         if text.split()[0] in (".quit", ".exit"):
             return False
         remember()
         try:
             self._obey(text) if text.startswith(".") else self._ask(text)
         except (Exception, KeyboardInterrupt) as error:
-            if isinstance(error, KeyboardInterrupt) or has_happened():  # libraries turn it into errors of their own
+            if isinstance(error, KeyboardInterrupt) or has_happened():  # libraries convert it to their own errors
                 if not cancels:
                     raise KeyboardInterrupt from None
                 print("\ncancelled", file=sys.stderr)

@@ -25,7 +25,7 @@ QUESTIONS: tuple[dict[str, str], ...] = (
         "sql": "SELECT smoker, AVG(visits) AS visits FROM clinic GROUP BY smoker ORDER BY smoker",
     },
     {
-        "title": "How many older people visit often? Age is known to the shop alone, visits to the clinic alone.",
+        "title": "How many older people visit often? Only the shop knows the age, only the clinic the visits.",
         "sql": "SELECT COUNT(*) AS people FROM clinic JOIN shop USING (uid) WHERE age >= 50 AND visits >= 3",
     },
     {

@@ -137,7 +137,7 @@ class Client:
         return PersonClient(self, plain_scalar(person))
 
     def asks(self, person: Person) -> bool:
-        """Tell whether a person is asked in this round: in a panel, a public coin decides; else everybody is."""
+        """Return whether a person is asked in this round: in a panel, a public coin decides; otherwise everybody is."""
         return self._turn is None or self._turn.asks(person)
 
     @property
@@ -146,7 +146,7 @@ class Client:
         return day_of(self._clock())
 
     def claim(self, person: Person, service: str, rows: Sequence[Mapping[str, Any]], *, held: bool) -> Entry:
-        """Return a person's reports to a service: newly drawn, charged and stored, or those drawn before.."""
+        """Return a person's reports to a service: newly drawn, charged and stored, or those drawn before."""
         if service not in self._services:
             raise UnknownNameError("service", service, self._services)
         if not self.asks(person):
@@ -184,7 +184,7 @@ class Client:
         return Claim(self.collection, service, cost, services=names, url=self._transport.url, day=self.today, **labels)
 
     def _ask(self, person: Person) -> Answered | None:
-        """Find out which reports of a person the collector has; return the response if it does not say."""
+        """Ask which reports of a person the collector has; return the response if that fails."""
         taken: set[str] = set()
         if token := self._outbox.token(person):
             answered = ask_receipts(self._transport, collection=self.collection, person=person, token=token)

@@ -1,12 +1,11 @@
 """Assigned views and seeds: a person's coin, from a key that only the collector holds.
 
-Where a contract says ``assigned``, a device does not choose the view and the seed of a report, nor the place of a row:
-they follow from its person's **coin**, and a collector refuses any other view or seed. A liar then cannot send the code
-that moves an answer most. Privacy does not rest on the coin: the guarantee holds for every view, seed and place.
-
-The collector's key makes a secret of each collection, a secret makes the coin of each person, and a coin makes draws:
-all by SHA-256 over texts with NUL between them. Secrets and coins are the first half of the digest, so that nobody can
-extend a hash to that of a longer text. A device gets its own person's coin, which tells nothing about others'.
+If a contract is ``assigned``, a device does not choose the view and the seed of a report, nor the place of a row: they
+are derived from its person's **coin**, and a collector refuses any other view or seed. A liar then cannot send the code
+that moves an answer most. Privacy does not depend on the coin: the guarantee holds for every view, seed and place. The
+secret of a collection is derived from the collector's key, the coin of a person from the secret, and draws from the
+coin: all by SHA-256 over texts separated by NUL. Secrets and coins are the first half of the digest, which prevents
+length extension. A device gets only its own person's coin, which reveals nothing about other coins.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ KEY, COIN = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
 
 
 def is_key(text: object) -> bool:
-    """Tell whether a text can be a key: 256 bits in hexadecimal."""
+    """Return whether a text can be a key: 256 bits in hexadecimal."""
     return isinstance(text, str) and KEY.fullmatch(text) is not None
 
 
 def is_coin(text: object) -> bool:
-    """Tell whether a text can be a coin: 128 bits in hexadecimal."""
+    """Return whether a text can be a coin: 128 bits in hexadecimal."""
     return isinstance(text, str) and COIN.fullmatch(text) is not None
 
 
 def person_text(person: int | str) -> str:
-    """Return a person as hashes have it: 42 and "42" are different people."""
+    """Return a person's key as hashed text: 42 and "42" are different people."""
     return f"{'n' if isinstance(person, int) else 't'}{person}"
 
 

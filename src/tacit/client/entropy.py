@@ -11,7 +11,7 @@ __all__ = ["draws", "fraction"]
 
 
 def fraction() -> float:
-    """Return a number from 0 to 1, to wait by."""
+    """Return a random number from 0 to 1, for waiting times."""
     return int.from_bytes(os.urandom(4), "little") / 2**32
 
 

@@ -1,4 +1,4 @@
-"""Fetch what a contract consists of, once: the pinned hash decides whether it is taken."""
+"""Fetch a contract and its dictionaries, once; only files with the pinned hash are accepted."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Interpreter:
         return {one["dictionary"]: one["size"] for one in columns if "dictionary" in one and "values" not in one}
 
     def load_dictionary(self, data: bytes) -> None:
-        """Take the bytes of a dictionary's file; refuse a file that the contract does not name."""
+        """Load the bytes of a dictionary's file; refuse a file that the contract does not name."""
         sha256, missing = sha256_of(data), self.dictionaries
         if sha256 not in missing:
             message = f"The contract names no dictionary with the SHA-256 {sha256[:16]}… that is still missing."
@@ -139,7 +139,7 @@ class _Service:
         return codes
 
     def take_values(self, sha256: str, values: Sequence[str]) -> None:
-        """Put the values of a dictionary where a short list's are."""
+        """Store the values of a dictionary like those of a short list."""
         for attribute in self.attributes:
             if attribute.get("dictionary") == sha256:
                 if attribute.get("other", values[0]) not in values:
@@ -161,7 +161,7 @@ class _Service:
         return [Column(self.name, attribute) for attribute in self.attributes]
 
     def _pad(self, records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the records with fillers behind them: up to at_most, and in powers of two beyond."""
+        """Return the records followed by fillers: up to at_most, and in powers of two beyond."""
         count = self.at_most
         while count < len(records):
             count *= 2
@@ -169,7 +169,7 @@ class _Service:
         return [*records, *[filler] * (count - len(records))]
 
     def _places(self, rows: int, draws: Sequence[int]) -> list[int]:
-        """Return a different place for each slot: rows stand at the first ones."""
+        """Return a different place for each slot; rows are at the first places."""
         chosen: list[int] = []
         for slot, draw in enumerate(draws):
             place = draw % (max(rows, self.at_most) - slot)
@@ -179,7 +179,7 @@ class _Service:
         return chosen
 
     def _values(self, read: Sequence[Read], draws: Sequence[int]) -> list[int]:
-        """Return a row's value indices plus BIAS, those of derived attributes behind them."""
+        """Return a row's value indices plus BIAS, followed by those of derived attributes."""
         stream = iter(draws)
         values = [
             column.index(own, next(stream) if column.is_dithered else 0)
@@ -205,7 +205,7 @@ class _Channel:
         steps, offset = ChannelSteps(data), 0
         for view in expand(data["views"], attributes):
             step = steps.step(view_sizes(attributes, view, extras, parities=self._parities))
-            shown = view or {0: 0}  # a view of nothing stands on the first attribute's root
+            shown = view or {0: 0}  # a view without attributes uses the first attribute's root
             self._views.append((shown, list(shown), step, offset))
             offset += step.codes
 
@@ -215,7 +215,7 @@ class _Channel:
         return {step for _, _, step, _ in self._views}
 
     def encode(self, values: Sequence[int], is_row: bool, extra: int, draws: Sequence[int]) -> int:  # noqa: FBT001
-        """Return the code of a row's values plus BIAS or, if it is none, of an extra cell."""
+        """Return the code of a row's values plus BIAS or, without a row, of an extra cell."""
         number = self._pick(draws[0])
         known = self._readers.get(number)
         if known is None:
@@ -226,14 +226,14 @@ class _Channel:
         return offset + draw(reader.read(values, is_row=is_row, extra=extra), draws[1:])
 
     def _pick(self, draw: int) -> int:
-        """Return the view that a draw picks: all alike, or by their weights."""
+        """Return the view that a draw picks: uniformly, or by weight."""
         if not self._weights:
             return draw % len(self._views)
         return bisect_right(self._weights, draw % self._weights[-1])
 
     @cached_property
     def _readers(self) -> dict[int, tuple[LevelCells | ParityCells, Draw, int]]:
-        """What encodes each view that was drawn before."""
+        """Cached encoders of the views drawn so far."""
         return {}
 
 

@@ -1,7 +1,7 @@
 """Booleans, months and hours as the texts that contracts list: one spelling for clients, encoders and questions.
 
 A list of `false` and `true` takes booleans; a list of months (`2026-11`) or of hours (`2026-11-15T10`) takes dates or
-times, which are cut to that unit. So a contract needs no kind of its own for them.
+times, which are cut to that unit. So a contract needs no separate kind for them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def unit_of(values: Sequence[Any], other: Any = None) -> str | None:
 
 
 def label_of(value: Any, unit: str | None) -> Any:
-    """Return a boolean, a date or a time as the text of a unit; anything else as it is, to be refused later."""
+    """Return a boolean, a date or a time as the text of a unit; anything else unchanged, to be refused later."""
     if unit == "boolean":
         return BOOLEANS[value] if isinstance(value, bool) else value
     is_time = isinstance(value, datetime.datetime) and value.tzinfo is None

@@ -1,9 +1,9 @@
-"""Who is asked in which rounds of a panel: a public coin, computed alike by devices, collectors and analysts.
+"""Who is asked in which rounds of a panel: a public coin, computed identically by devices, collectors and analysts.
 
-A person is asked in ``reports`` of the rounds 1, 2, …, ``rounds``, whatever the data are: swap j of a shuffle of the
-rounds is word j modulo the rounds left, and the first ones are the person's. Word j is the first 48 bits of the SHA-256
-of ``tacit panel``, the panel's name, the person and j, with NUL between them; numbers are marked with ``n``, texts with
-``t``. The remainder favours no round by more than 2**-38.
+A person is asked in ``reports`` of the rounds 1, 2, …, ``rounds``, independently of the data: swap j of a shuffle of
+the rounds is word j modulo the number of rounds left, and the person gets the first rounds of the shuffle. Word j is
+the first 48 bits of the SHA-256 of ``tacit panel``, the panel's name, the person and j, with NUL between them; numbers
+are marked with ``n``, texts with ``t``. The remainder favours no round by more than 2**-38.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Turn:
     number: int
 
     def asks(self, person: int | str) -> bool:
-        """Tell whether a person is asked in this round."""
+        """Return whether a person is asked in this round."""
         return self.number in assigned_rounds(*self.panel, person)
 
 

@@ -24,7 +24,7 @@ def ask_coin(transport: Transport, collection: str, request: str) -> str:
     coin = data.get("coin") if isinstance(data, dict) else None
     if not is_coin(coin):
         message = (
-            f"Views are assigned, and the collector did not say which ({answered.status or 'no answer'}). "
+            f"Views are assigned, but the collector did not return the coin ({answered.status or 'no answer'}). "
             "Nothing was drawn. Try again later."
         )
         raise EngineError(message, code=answered.code or "no-coin")
@@ -38,7 +38,7 @@ def ask_receipts(transport: Transport, *, collection: str, person: Person, token
 
 
 def taken_services(answered: Answered, services: Container[str]) -> set[str] | None:
-    """Return the services with a reported slot; none if the collector has no receipts; None if it did not say."""
+    """Return the services with a reported slot; empty if the collector has no receipts; None if it did not answer."""
     if answered.status in (404, 405):
         return set()
     data = answered.data if answered.status == 200 else None

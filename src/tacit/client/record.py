@@ -29,7 +29,7 @@ LONGEST_PERSON = 200
 """Maximum characters of a key."""
 
 OFF_STEP = 1e-6
-"""How far from a step, in steps, a number may be and still count as on it."""
+"""Tolerance, in steps, within which a number counts as on a step."""
 
 _EPOCH = datetime.date(1970, 1, 1)
 
@@ -92,7 +92,7 @@ class Column:
         return (lower + (draw % ticks < rest), self._null)[is_null]
 
     def filler(self) -> Any:
-        """Return some valid value, for rows that only fill up the work."""
+        """Return a valid value, for rows that only equalise the work."""
         return self._default
 
     def _refuse(self, problem: str, code: str) -> RecordError:

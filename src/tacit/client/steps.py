@@ -5,7 +5,7 @@
     subset    report a set of cells that holds the true one more often than chance
     bits      report one randomised bit for each cell
 
-Wire version 1 names each way of drawing after the first oracle that drew so (`STEPS`; `docs/wire.md` has the rules).
+Wire version 1 names each way of drawing after the first oracle that used it (`STEPS`; `docs/wire.md` has the rules).
 An oracle chooses the integers of an entry; a client only follows them, so a new oracle changes nothing here.
 """
 
@@ -28,7 +28,7 @@ SPAN = 1 << BITS
 """Number of values of a draw."""
 
 LIFT = 257
-"""Added to cells: Python keeps whole numbers up to 256 in memory, so that arithmetic with smaller results is faster."""
+"""Added to cells: Python caches integers up to 256, which makes arithmetic with small results faster."""
 
 MAX_SUBSETS, MAX_PRIME, MAX_HASHES, MAX_BITS = 2**22, 2**20, 2**21, 52
 
@@ -61,7 +61,7 @@ class Step(ABC):
     @property
     @abstractmethod
     def weights(self) -> tuple[int, int]:
-        """Weights of the best and the worst cell under the code that tells most."""
+        """Weights of the best and the worst cell under the most revealing code."""
 
     @property
     def answers(self) -> int:
@@ -72,13 +72,13 @@ class Step(ABC):
     def drawing(self) -> Draw:
         """Return the function that draws.
 
-        Its work may depend on the code that comes out, which everybody sees, but not on the cells: truth and lie are
-        both computed, and numbers are lifted so that none is small, thus cheaper.
+        Its work may depend on the resulting code, which is public, but not on the cells: truth and lie are both
+        computed, and numbers are offset so that none is small and therefore cheaper.
         """
 
 
 class Respond(Step):
-    """Report the true one of some values, or another one: here the cells, in steps that hash them the hash values."""
+    """Report the true value or another one: the cells themselves or, in hashing steps, the hash values."""
 
     numbers: ClassVar[tuple[str, ...]] = ("flip",)
 
@@ -228,7 +228,7 @@ class Subset(Step):
         if not (1 <= w < self.domain and 0 <= inside <= SPAN and 0 <= outside <= SPAN):
             return False
         count = 1
-        for place in range(min(w, self.domain - w)):  # binomials of large numbers take for ever
+        for place in range(min(w, self.domain - w)):  # binomials of large numbers take too long
             count = count * (self.domain - place) // (place + 1)
             if count > MAX_SUBSETS:
                 return False
@@ -255,7 +255,7 @@ class Subset(Step):
                 ways[0] = [never] * flat.domain
             size = below = w - inside
             rank = 0
-            for place in range(flat.domain - 2, -1, -1):  # the others close up over the true cell
+            for place in range(flat.domain - 2, -1, -1):  # the other cells are numbered without the true cell
                 above = place >= cell
                 count = ways[size][place]
                 chosen = left >= count
@@ -319,7 +319,7 @@ def step_of(entry: Entry, sizes: Sequence[int]) -> Step:
 
 
 class _Flat:
-    """The place of cells in their product, the last one's changing fastest, plus a bias that keeps its size even."""
+    """The index of cells in their product, the last one changing fastest, plus a bias that keeps its size constant."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.domain, self.strides = prod(sizes), [prod(sizes[i + 1 :]) for i in range(len(sizes))]

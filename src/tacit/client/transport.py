@@ -73,7 +73,7 @@ class Transport:
         return self._ask("GET", path, None, most)
 
     def post(self, path: str, body: str) -> Answered:
-        """Send something."""
+        """Send a POST request."""
         return self._ask("POST", path, body.encode())
 
     def _ask(self, method: str, path: str, body: bytes | None, most: int = MOST_BYTES) -> Answered:

@@ -29,7 +29,7 @@ MAX_VIEWS, MAX_ENTRIES, MAX_CHANNELS, MAX_DRAWS, MAX_WEIGHTS = 100_000, 2**24, 1
 
 Data = dict[str, Any]
 View = dict[int, int]
-"""Levels (masks, for parities) of the attributes that a view tells about."""
+"""Levels (masks, for parities) of the attributes that a view reports."""
 
 
 class Limits:
@@ -88,7 +88,7 @@ def _derived_levels(attribute: Data, kind: str) -> Data:
 
 
 def count_extras(data: Data) -> int:
-    """Return the number of cells beside those of rows."""
+    """Return the number of extra cells."""
     if "at_most" in data:
         return min(int(data["at_most"]), 2)
     return int("optional" in data)
@@ -103,7 +103,7 @@ def count_draws(data: Data) -> int:
 
 
 def count_cells(attribute: Data, level: int) -> int:
-    """Return the number of cells of a level; NULL is one of its own below the root."""
+    """Return the number of cells of a level; below the root, NULL is a separate cell."""
     if level == 0:
         return 1
     starts = attribute.get("starts", ())
@@ -120,7 +120,7 @@ def run_of(attribute: Data, level: int) -> tuple[int, int]:
 
 
 def view_sizes(attributes: Sequence[Data], view: View, extras: int, *, parities: bool) -> list[int]:
-    """Return the cells of each attribute that a view tells about; one without any stands on the first attribute."""
+    """Return the cells of each attribute that a view reports; a view without any uses the first attribute."""
     sizes = [2] if parities else [count_cells(attributes[i], level) for i, level in view.items()] or [1]
     sizes[0] += extras
     return sizes
@@ -175,7 +175,7 @@ class ChannelSteps:
         return known
 
     def check_use(self) -> None:
-        """Check that every entry is used, and stands in its place."""
+        """Check that every entry is used, and in order."""
         used = self._of_sizes.values()
         domains = {step.domain for step in used if step.entry is not self._otherwise}
         need(list(self._by_domain) == [str(domain) for domain in sorted(domains)], "unused-entry")
@@ -214,7 +214,7 @@ def _check_channel(data: Data, attributes: list[Data], extras: int, limits: Limi
 
 
 def _count_views(views: Data, attributes: list[Data], extras: int) -> int:
-    """Return the number of views of a channel that names levels which exist, without expanding them."""
+    """Return the number of views of a channel, without expanding them; check that the levels exist."""
     tops = [len(attribute.get("starts", ())) + len(attribute["widths"]) for attribute in attributes]
     need(len(views) == 1 and not ("parities" in views and extras), "bad-views")
     if "product" in views:
@@ -238,7 +238,7 @@ def _ascends(numbers: Sequence[int]) -> bool:
 
 
 def _is_product(views: list[list[int]]) -> bool:
-    """Tell whether a list holds all combinations of some levels in order, and so must be written as a product."""
+    """Return whether a list has all combinations of some levels in order, and so must be written as a product."""
     levels: dict[int, set[int]] = {}
     mentioned: dict[int, int] = {}
     for view in views:

@@ -54,7 +54,7 @@ Draw = Callable[[], Sequence[str]]
 
 @dataclass(frozen=True)
 class Claim:
-    """One service of a collection, as a client claims it: where it belongs, and what it costs."""
+    """A client's claim for one service of a collection: its labels and its cost."""
 
     collection: str
     service: str
@@ -123,7 +123,7 @@ class Wallet:
         if self._format() == FORMAT:
             return
         with self._transaction() as file:
-            if self._format() == FORMAT:  # another process was faster
+            if self._format() == FORMAT:  # another process has done it
                 return
             for statement in TABLES:
                 file.execute(statement)
@@ -173,7 +173,7 @@ class Wallet:
         return self.coin(collection, person) or coin
 
     def is_drawn(self, collection: str, person: Person, service: str) -> bool:
-        """Tell whether nothing is left to be drawn: there are reports of a service, or the person has left."""
+        """Return whether nothing is left to be drawn: there are reports of a service, or the person has left."""
         who = _key(person)
         with self._lock:
             return self._is_forgotten(collection, who) or self._entry(collection, who, service) is not None

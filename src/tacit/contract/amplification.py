@@ -1,4 +1,4 @@
-"""What answers about many people tell about one of them: amplification by shuffling, as a certified upper bound.
+"""What answers about many people reveal about one of them: amplification by shuffling, as a certified upper bound.
 
 An answer is a function of the multiset of people's messages; a message is everything that a person sends. Let M be
 the channel from a person's records to the message, `ratio` (p) its worst likelihood ratio, and `share` (gamma) a number
@@ -39,19 +39,19 @@ from tacit.errors import UsageError
 __all__ = ["DELTA", "MAX_CROWD", "Crowd", "central_epsilon", "parse_delta", "rounded_crowd"]
 
 DELTA = Fraction(1, 10**8)
-"""The usual delta: the chance that the central bound does not hold is below one in a hundred million."""
+"""The default delta: the central bound fails with probability below one in a hundred million."""
 
 MAX_CROWD = 10**10
-"""Larger crowds are counted as this many people: the bound may only be larger."""
+"""Larger crowds are treated as this many people, which can only increase the bound."""
 
 CROWD_DIGITS = 3
-"""Significant digits of people; the rest is rounded down, so that answers about ever more people share a bound."""
+"""Significant digits of people; the rest is rounded down, so that answers about a growing crowd share a bound."""
 
 EPSILON_DIGITS = 4
 """Significant digits of a central epsilon, which is rounded up."""
 
 WORTH = 0.95
-"""Share of the local epsilon above which a central one says nothing more: it holds but for a chance of delta."""
+"""Share of the local epsilon above which a central epsilon, which fails with probability delta, is not stated."""
 
 FINENESS = 256
 """Bits that ratio and share keep: a person's ratio over many reports has thousands."""
@@ -60,7 +60,7 @@ BLOCKS = 400
 """Numbers of clones that are examined; those between two of them are rounded down."""
 
 ENTRIES = 4_000_000
-"""Probabilities that are kept at once: 64 MB."""
+"""Probabilities in memory at once: 64 MB."""
 
 UNIT = 2.0**-53
 
@@ -101,7 +101,7 @@ def central_epsilon(ratio: Fraction, share: Fraction, people: int, delta: Fracti
     share : Fraction
         The probability with which somebody else's message is a clone's.
     people : int
-        Those whom a reader cannot tell apart, the person included.
+        The number of people whom a reader cannot distinguish, including the person.
     """
     if ratio == 1:
         return None
@@ -130,7 +130,7 @@ def _solve(ratio: Fraction, share: Fraction, people: int, delta: Fraction) -> fl
     unit = 10.0 ** (math.floor(math.log10(high)) + 1 - EPSILON_DIGITS)
     for steps in range(math.ceil(high / unit), math.ceil(local * WORTH / unit) + 2):
         rounded = float(f"{steps * unit:.{EPSILON_DIGITS}g}")
-        if crowd.delta(rounded) <= delta:  # of the very number that is returned
+        if crowd.delta(rounded) <= delta:  # for the returned, rounded number
             return rounded
     return None
 
@@ -159,10 +159,10 @@ class Crowd:
 
     @classmethod
     def of(cls, ratio: Fraction, share: Fraction, people: int, delta: Fraction) -> Crowd:
-        """Return the crowd of a number of people; ``delta`` says how far into the tails to look."""
+        """Return the crowd of a number of people; ``delta`` determines how far into the tails to look."""
         depth = math.log(1 / delta) + 40
         first, fewer = _fewer(people - 1, share, depth)
-        most = min(int(np.searchsorted(fewer, 0.999)), len(fewer) - 1)  # the few cases of more clones count as these
+        most = min(int(np.searchsorted(fewer, 0.999)), len(fewer) - 1)  # the rare larger numbers count as this one
         width = math.ceil(math.sqrt(depth * (first + most + 1) / 2)) + 50
         blocks = min(most + 1, BLOCKS, max(24, ENTRIES // width))
         places = np.unique(np.linspace(0, most, blocks).round().astype(np.int64))

@@ -75,7 +75,7 @@ class ChannelAudit:
 
 @dataclass(frozen=True)
 class Audit:
-    """A person's worst-case loss over all reports of a round: to the collector and, if asked, to readers."""
+    """A person's worst-case loss over all reports of a round: to the collector and, on request, to readers."""
 
     epsilon: Fraction
     channels: tuple[ChannelAudit, ...]
@@ -101,7 +101,7 @@ class Audit:
 
     @property
     def central_epsilon(self) -> float | None:
-        """What readers of answers learn at most, rounded up; None where nothing is claimed (``central`` says why)."""
+        """Upper bound on what readers of answers learn; None where nothing is claimed (``central`` says why)."""
         return self.central.epsilon if self.central else None
 
     @property

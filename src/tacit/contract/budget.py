@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 LEAST_EPSILON = Fraction(1, 100_000)
-"""The smallest budget of a report: a share of ten billion people would have a standard error of 1."""
+"""Minimum budget of a report: at this budget, a share estimated from ten billion people has a standard error of 1."""
 
 MAX_EPSILON = 30
 """Above this, a 53-bit draw cannot represent the flip probability, and hardly any privacy is left."""
@@ -47,7 +47,7 @@ _PLAIN = re.compile(r"\s*[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40}|\d{1,40}/\d{1,40
 def exact_number(value: object) -> Fraction:
     """Return a number as the exact decimal the user wrote (a float as its shortest decimal), or raise ValueError.
 
-    Texts are plain decimals or fractions: an exponent could make a short text astronomic.
+    Texts are plain decimals or fractions: an exponent could make a short text a huge number.
     """
     item = getattr(value, "item", None)  # numpy scalars
     if callable(item) and not isinstance(value, Fraction | Decimal):

@@ -21,7 +21,7 @@ MAX_DICTIONARY = 256 * 1024
 """Maximum bytes of a list of categories: contracts contain it, and have the same limit."""
 
 FANOUT = 5
-"""Cells that a cell of ordered categories is split into on the next level, unless another number is given."""
+"""Default fanout of ordered categories."""
 
 SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
@@ -112,7 +112,7 @@ def load_dictionary(path: str | Path) -> Dictionary:
 
 
 def keep_values(values: Sequence[str]) -> Dictionary:
-    """Take values as those of the dictionary whose file they are."""
+    """Register values under the hash of their file."""
     return _keep("".join(f"{value}\n" for value in values).encode())
 
 
@@ -217,7 +217,7 @@ def _check_listed(name: str, values: object, other: object) -> tuple[Any, ...]:
 
 
 def _from_file(name: str, source: str | Path | Dictionary, other: object) -> Dictionary:
-    """Return a dictionary whose file was named, or one that a contract describes, whose file may not be there yet."""
+    """Return a dictionary from a file, or from a contract, whose file may not be loaded yet."""
     named_file = source if isinstance(source, Dictionary) else load_dictionary(source)
     if not SHA256.match(named_file.sha256) or named_file.size < 1 or not isinstance(other, str | None):
         message = (

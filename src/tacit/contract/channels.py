@@ -32,11 +32,11 @@ class CompiledView:
 
     @cached_property
     def active(self) -> tuple[int, ...]:
-        """Attributes the oracle sees: those below the root, or the first one if all are at the root."""
+        """Attributes the oracle encodes: those below the root, or the first one if all are at the root."""
         return active_attributes(self.levels)
 
     def has(self, code: Any) -> Any:
-        """Tell whether a number within the channel's codes, less this view's first one, is a code of this view."""
+        """Return whether a code of the channel, minus this view's first code, is a code of this view."""
         return (code >= 0) & (code < self.oracle.alphabet)
 
 
@@ -68,7 +68,7 @@ class Channel:
 
     @cached_property
     def draws(self) -> int:
-        """Draws that a record consumes: view, seed, and as many answers as the largest view needs."""
+        """Draws that a record uses: view, seed, and as many answers as the largest view needs."""
         return 2 + max(view.oracle.answers for view in self.views)
 
     def locate(self, code: int) -> tuple[CompiledView, int]:
@@ -90,7 +90,7 @@ class Channel:
         return np.searchsorted(np.cumsum(self.weights), remainder(draws, sum(self.weights)), side="right")
 
     def follows(self, codes: Codes, views: Draws, seeds: Draws) -> bool:
-        """Tell whether all codes are of the view and the seed that their draws pick."""
+        """Return whether all codes belong to the view and seed that their draws pick."""
         picked = self.pick_views(views)
         order = np.argsort(picked, kind="stable")
         bounds = np.concatenate(([0], np.cumsum(np.bincount(picked, minlength=len(self.views)))))
@@ -102,7 +102,7 @@ class Channel:
         return True
 
     def follows_one(self, code: int, view: int, seed: int) -> bool:
-        """Tell whether a code is of the view and the seed that two draws pick."""
+        """Return whether a code belongs to the view and seed that two draws pick."""
         index = bisect.bisect_right(self._upto, view % self._upto[-1]) if self.weights else view % len(self.views)
         picked = self.views[index]
         own = code - picked.offset

@@ -1,7 +1,7 @@
 """The compiled contract: everything client, collector and analyst must agree on, with probabilities as integers.
 
 ``compile_contract`` is the only place where a budget becomes thresholds. Encoders, decoders, audits and clients in
-other languages read the integers it left. A contract is immutable, and `tacit.contract.wire` gives it its bytes.
+other languages read the integers it computed. A contract is immutable, and `tacit.contract.wire` gives it its bytes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MAX_CHANNELS = 1_000
 """Maximum channels of a service: more do not fit in a contract, and leave too little budget for each."""
 
 MAX_ENTRIES = 2**24
-"""Maximum views times attributes of a contract: what an encoder keeps in memory."""
+"""Maximum views times attributes of a contract, which an encoder keeps in memory."""
 
 MAX_DRAWS = 1_000_000
 """Maximum draws of a person's reports to one service."""
@@ -114,7 +114,7 @@ class Contract:
     services: tuple[ServiceContract, ...]
     tier: str = ""
     panel: Panel | None = None
-    """The panel of all rounds that people report in by turns; None for a single round."""
+    """The panel, in whose rounds people report in turns; None for a single round."""
 
     member: int = 0
     """Which round of the panel this is, from 1 on; 0 for the panel as a whole."""
@@ -130,12 +130,12 @@ class Contract:
         raise UnknownNameError("service", name, (compiled.service.name for compiled in self.services))
 
     def asks(self, person: int | str) -> bool:
-        """Tell whether a person is asked in this round; in a round that is of no panel everybody is."""
+        """Return whether a person is asked in this round; outside panels everybody is."""
         return self.panel is None or self.member in self.panel.rounds_of(person)
 
     @property
     def times(self) -> int:
-        """How many times a person reports: once, but for a panel as a whole."""
+        """How many times a person reports: once, except for a whole panel."""
         return self.panel.reports if self.panel and not self.member else 1
 
     @property
@@ -152,7 +152,7 @@ def lay_out(
 ) -> tuple[CompiledView, ...]:
     """Assign every view its oracle and its range of codes.
 
-    Extra cells (none, skip) lie behind those of a view's first active attribute, at cell 0 of the others.
+    Extra cells (none, skip) come after those of a view's first active attribute, at cell 0 of the others.
     """
     compiled, offset = [], 0
     for view in views:
@@ -253,7 +253,7 @@ def compile_contract(
 def compile_service(
     service: Service, expected: Expected, layout: str, oracle: str, bits: int = DRAW_BITS, *, hint: bool = True
 ) -> ServiceContract:
-    """Compile one service in one layout, for the budget per report and what else is expected; refuse with a hint."""
+    """Compile one service in one layout, for the budget per report and the expected use; errors have a hint."""
     planning = plan_service(service, expected, bits)
     try:
         derived = derive(layout, service)
@@ -265,7 +265,7 @@ def compile_service(
 
 
 def plan_service(service: Service, expected: Expected, bits: int = DRAW_BITS) -> Planning:
-    """Return what a layout knows about a service."""
+    """Return the input of a layout for a service."""
     plain = tuple(Levels.of(attribute) for attribute in service.sensitive)
     ordered = tuple(attribute.ordered for attribute in service.sensitive)
     calendars = tuple(calendar_of(attribute) for attribute in service.sensitive)
@@ -322,7 +322,7 @@ def _with_root(views: tuple[View, ...], extras: int) -> tuple[View, ...]:
 
 
 def _what_fits(planning: Planning, layout: str, oracle: str) -> str:
-    """Return a sentence that names layouts and oracles that would fit, found by trying them."""
+    """Try layouts and oracles; return a sentence that names those that fit."""
 
     def fits(mechanism: str) -> bool:
         try:

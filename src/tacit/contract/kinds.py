@@ -1,4 +1,4 @@
-"""Attributes and services by what they mean: booleans, dates, times, sets of choices, places.
+"""Attributes and services by meaning: booleans, dates, times, sets of choices, places.
 
 Each is a short way to declare ordinal and categorical attributes, so that mechanisms, audits and clients need to know
 those two only; values are converted by `tacit.client.labels`.
@@ -21,10 +21,10 @@ from tacit.errors import SchemaError
 __all__ = ["Boolean", "Choices", "Date", "Place", "Timestamp"]
 
 MAX_LABELS = 10_000
-"""Months or hours of one attribute: more do not fit in a contract."""
+"""Maximum months or hours of one attribute: more do not fit in a contract."""
 
 FINEST = 2**20
-"""Steps along a side of a box."""
+"""Maximum steps along a side of a box."""
 
 DateLike = str | datetime.date
 
@@ -71,7 +71,7 @@ def Date(  # noqa: N802
     weeks = (last - start).days // 7 + 1
     end = start + datetime.timedelta(days=7 * weeks - 1)
     if weeks < 2:
-        message = f"{name}: from {first} to {last} is one week, which tells nothing. Use unit='day', or a longer range."
+        message = f"{name}: from {first} to {last} is only one week. Use unit='day', or a longer range."
         raise SchemaError(message, code="bad-bound")
     return Ordinal(name, start, end, cells=weeks, dither=False, outside=outside, null=null, fanout=fanout)
 

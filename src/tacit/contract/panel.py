@@ -1,9 +1,9 @@
 """Rotating panels: one contract over many rounds, of which each person reports in a few.
 
-A person's reports of the whole panel are ``reports`` times those of one round, drawn independently given the values
-at those times, and who is asked when does not depend on any value. So whatever the values do between rounds, the loss
-is at most ``reports`` times that of one round, and is audited as that of so many reports. A round's people are a random
-sample, in which everybody has the chance ``reports / rounds``; totals are divided by it.
+A person's reports of the whole panel are ``reports`` times those of one round, drawn independently given the values at
+those times, and who is asked when does not depend on any value. So however the values change between rounds, the loss
+is at most ``reports`` times that of one round, and is audited as the loss of that many reports. A round's people are a
+random sample with inclusion probability ``reports / rounds``; totals are divided by it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tacit.errors import SchemaError
 __all__ = ["MAX_ROUNDS", "Design", "Enrolled", "Panel"]
 
 MAX_ROUNDS = 1_000
-"""Rounds of a panel: each has tables of its own."""
+"""Maximum rounds of a panel: each has its own tables."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Design:
     """How a round's people were chosen: each stands for ``weight`` people of the panel.
 
     Given ``enrolled`` they are a simple random sample of known size, whose weight is people over asked; otherwise
-    everybody was chosen with the same chance, and how many people there are is estimated as well.
+    everybody was chosen with the same probability, and the number of people is estimated as well.
     """
 
     weight: float
@@ -43,7 +43,7 @@ class Design:
 
     @property
     def known_share(self) -> float:
-        """What of the variance of sampling a known number of people removes: this times products of totals."""
+        """How much of the sampling variance a known number of people removes: this times products of totals."""
         return (self.weight - 1) / self.enrolled.people if self.enrolled else 0.0
 
 
@@ -66,7 +66,7 @@ class Panel:
 
     @classmethod
     def of(cls, name: str, rounds: int, reports: int, round_name: str) -> Panel | None:
-        """Return the panel that was asked for, or None if none was."""
+        """Return the panel of the arguments, or None if they name none."""
         if not name and not rounds:
             return None
         if round_name:
@@ -81,7 +81,7 @@ class Panel:
 
     @property
     def weight(self) -> Fraction:
-        """How many people of the panel one person of a round stands for."""
+        """How many people of the panel each person of a round stands for."""
         return Fraction(self.rounds, self.reports)
 
     @property
@@ -96,7 +96,7 @@ class Panel:
         return Design(enrolled.people / enrolled.asked, self.repulsion, enrolled)
 
     def fewest(self, people: int) -> int:
-        """Return how many of a panel's people are asked in every round, but for a chance below one in 10**11 each."""
+        """Return a lower bound of the people asked in each round, which fails with probability below 10**-11."""
         mean = people / float(self.weight)
         return max(0, math.floor(mean - 7 * math.sqrt(mean)))
 

@@ -1,4 +1,4 @@
-"""Budgets from other wishes: a limit on what readers of answers learn, and shares of services."""
+"""Derive budgets from a limit on what readers of answers learn, and from shares of services."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def planned_contract(
         raise UsageError(message, code="bad-option")
     limit, crowd = parse_epsilon(central), min(users, users if alike is None else alike)
     reason = "use more people."
-    for alone, less in itertools.product((True, False), range(3)):  # what is stated is rounded up
+    for alone, less in itertools.product((True, False), range(3)):  # the stated number is rounded up
         contract = compiled(local_budget(limit, crowd, delta, alone=alone) - Fraction(less, 1000))
         audit = audit_contract(contract)
         loss = central_loss(contract, audit.ratio, people=users, delta=delta, alike=alike)
@@ -37,7 +37,7 @@ def planned_contract(
 
 
 def service_weights(schema: Schema, weights: Mapping[str, BudgetLike] | None) -> dict[str, Fraction]:
-    """Return the weights of services as fractions; refuse unknown services, and weights that are no numbers above 0."""
+    """Return the weights of services as fractions; refuse unknown services and weights that are not above 0."""
     shares = {}
     for name, weight in (weights or {}).items():
         schema[name]

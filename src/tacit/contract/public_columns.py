@@ -1,4 +1,4 @@
-"""Public columns: what the server knows anyway, and what a contract lets them hold."""
+"""Public columns, which the server knows anyway, and the values that a contract allows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PUBLIC_TYPES: dict[str, type] = {"int": int, "float": float, "str": str, "bool":
 
 @dataclass(frozen=True)
 class Public:
-    """A column the server knows anyway: stored as it is, outside the guarantee, never perturbed.
+    """A column that the server knows anyway: stored unperturbed, and not covered by the guarantee.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Public:
 
     @property
     def allowed(self) -> str:
-        """What the column takes, in words."""
+        """The allowed values, in words."""
         if self.values is not None:
             shown = ", ".join(map(str, self.values[:8])) + (", …" if len(self.values) > 8 else "")
             words = f"one of: {shown}"
@@ -92,7 +92,7 @@ class Public:
         return f"{words}; or NULL" if self.null else words
 
     def accepts(self, value: object) -> bool:
-        """Tell whether the column takes a value."""
+        """Return whether the column allows a value."""
         if value is None:
             return self.null or not self.typed
         if self.values is not None:
@@ -113,4 +113,4 @@ PUBLIC_WORDS = {
     "str": "text",
     "bool": "true or false",
 }
-"""What a public column of a type takes."""
+"""The allowed values of each type, in words."""

@@ -1,4 +1,4 @@
-"""Where random bits come from: the operating system, in bulk, or a seeded source that calls itself insecure.
+"""Sources of random bits: the operating system, in bulk, or a seeded source that is named insecure.
 
 A **draw** is an integer below 2**53 made of two 32-bit words ``w0, w1`` in the order they arrive:
 ``w1 * 2**21 + (w0 >> 11)``. In memory that is one little-endian 64-bit integer shifted right by 11, and in JavaScript

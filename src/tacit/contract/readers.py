@@ -1,8 +1,8 @@
 """What readers of answers learn about a person: a contract's central epsilon, or why none is claimed.
 
 The collector sees every report, and learns at most the local epsilon. Readers who see answers only learn less, because
-answers are functions of the multiset of messages (`tacit.contract.amplification`). A number is stated only for the
-crowd that the conditions below leave: those that a program can check are checked, the others are said beside it.
+answers are functions of the multiset of messages (`tacit.contract.amplification`). A number is stated only under the
+conditions below: the program checks those that it can, and lists the others beside the number.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ KEYED = "the reader knows neither the key that assigns views and seeds nor the c
 """A further condition for assigned views: the holder of the key knows which person reports which view."""
 
 ENUMERATE = 20_000
-"""Entries of a view's matrix up to which the share of clones is computed from every entry."""
+"""Maximum entries of a view's matrix for which the share of clones is computed from every entry."""
 
 
 @dataclass(frozen=True)
 class CentralLoss:
-    """What readers of answers learn at most about one of ``people``, but for a chance of ``delta``.
+    """Upper bound on what readers of answers learn about one of ``people``, except with probability ``delta``.
 
     ``epsilon`` is None where nothing is claimed; ``reason`` says why.
     """
@@ -72,7 +72,7 @@ class CentralLoss:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> CentralLoss:
-        """Return what `to_data` was made of."""
+        """Return the object from the result of `to_data`."""
         epsilon, delta, share = data["epsilon"], Fraction(data["delta"]), Fraction(data["clone_share"])
         known = None if epsilon is None else float(epsilon)
         return cls(known, delta, int(data["people"]), share, str(data["reason"]), KEYED in data["conditions"])
@@ -99,7 +99,7 @@ class Privacy:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Privacy:
-        """Return what `to_data` was made of."""
+        """Return the object from the result of `to_data`."""
         local = data["local"]
         return cls(math.inf if local is None else float(local), CentralLoss.from_data(data["central"]))
 
@@ -108,7 +108,7 @@ class Privacy:
 
 
 def no_claim(reason: str, delta: Fraction = DELTA) -> CentralLoss:
-    """Return that nothing is claimed about readers, and why."""
+    """Return the absence of a claim about readers, with the reason."""
     return CentralLoss(None, delta, 0, Fraction(0), reason)
 
 
@@ -116,7 +116,8 @@ def no_claim(reason: str, delta: Fraction = DELTA) -> CentralLoss:
 def local_budget(central: Fraction, people: int, delta: Fraction, *, alone: bool) -> Fraction:
     """Return the largest local epsilon, in thousandths, whose central epsilon for a number of people is within a limit.
 
-    With ``alone`` a person's message is taken to be one report of randomised response, whose share of clones is larger.
+    With ``alone`` a person's message is assumed to be one report of randomised response, whose share of clones is
+    larger.
     """
 
     def holds(thousandths: int) -> bool:
@@ -132,9 +133,10 @@ def local_budget(central: Fraction, people: int, delta: Fraction, *, alone: bool
 
 
 def over_rounds(losses: Iterable[tuple[str, float, CentralLoss]], panels: Mapping[str, Panel] | None = None) -> Privacy:
-    """Add up losses over rounds, each given with its name; of the tiers of a round the largest counts.
+    """Add up losses over rounds, each given with its name; the largest tier of a round counts.
 
-    A person is in one tier of a round, and in as many rounds of a panel as it says: ``panels`` has those of rounds.
+    A person is in one tier of a round, and in as many rounds of a panel as the panel states: ``panels`` has the panel
+    of each round.
     Nothing is claimed about readers if a part has no central loss.
     """
     local: dict[str, Fraction] = {}
@@ -157,7 +159,7 @@ def over_rounds(losses: Iterable[tuple[str, float, CentralLoss]], panels: Mappin
 
 
 def _largest(losses: Mapping[str, Fraction], panels: Mapping[str, Panel]) -> Fraction:
-    """Return the most that the rounds of one person add up to; the number of a panel's round is after a slash."""
+    """Return the largest sum over the rounds of one person; the number of a panel's round follows a slash."""
     by_panel: dict[str, list[Fraction]] = {}
     reports: dict[str, int] = {}
     for name, loss in losses.items():
@@ -219,21 +221,21 @@ def central_loss(
     alike: int | None = None,
     known: int = 0,
 ) -> CentralLoss:
-    """Return what readers of answers learn at most.
+    """Return an upper bound on what readers of answers learn.
 
     Parameters
     ----------
     ratio : Fraction or None
         The worst likelihood ratio of everything that a person sends; None if it has no bound.
     people : int
-        Those who report in this collection.
+        The number of people who report in this collection.
     alike : int, optional
-        The people of the smallest class that is alike in all public columns.
+        The number of people in the smallest class by all public columns.
     known : int
         People whose reports readers sent themselves, or know.
 
-    Of a panel, people are those of all rounds. Everybody can tell who was asked when, so only people of the same round
-    hide each other, and a person's rounds add up.
+    For a panel, ``people`` counts those of all rounds. It is public who was asked when, so only people of the same
+    round hide each other, and a person's rounds add up.
     """
     for word, number, least in (("people", people, 1), ("alike", alike, 1), ("known", known, 0)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < least):
@@ -277,7 +279,7 @@ def _of_panel(
 
 
 def _root_above(value: Fraction, degree: int) -> Fraction:
-    """Return the root of a power of a fraction; of anything else, a fraction that is not below it."""
+    """Return the exact root of a power of a fraction; otherwise a fraction that is not below the root."""
 
     def root(number: int) -> int:
         low, high = 0, 1 << (number.bit_length() // degree + 1)

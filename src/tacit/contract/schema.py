@@ -46,7 +46,7 @@ class Service:
     attributes : sequence of Ordinal, Categorical, Public
         The other columns, in order.
     at_most : int, optional
-        A person may have several rows, of which at most this many count (one-to-many).
+        A person may have several rows, and at most this many count (one-to-many).
     sends : int
         Reports every person sends to a one-to-many service, however many rows there are.
     optional : bool
@@ -207,7 +207,7 @@ class Schema:
 
 
 def describe_values(attribute: Attribute) -> str:
-    """Return what an attribute may hold, in words."""
+    """Return the values of an attribute, in words."""
     if isinstance(attribute, Public):
         return f"public: {attribute.allowed}"
     null = " or NULL" if attribute.null else ""

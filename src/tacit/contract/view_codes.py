@@ -1,4 +1,4 @@
-"""How many codes each view of a contract has: an answer counts those that occur, and a rollup keeps the counts."""
+"""The number of codes of each view of a contract: answers count the codes that occur, and rollups store the counts."""
 
 from __future__ import annotations
 

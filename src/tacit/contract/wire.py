@@ -75,7 +75,7 @@ def contract_text(contract: Contract) -> str:
 
 
 def _is_second(compiled: ServiceContract) -> bool:
-    """Return whether a service has what only version 2 can say."""
+    """Return whether a service needs version 2."""
     nested = all(own == Levels.of(one) for one, own in zip(compiled.service.sensitive, compiled.levels, strict=False))
     categories = [one for one in compiled.service.sensitive if isinstance(one, Categorical)]
     other = any(one.ordered or one.dictionary is not None for one in categories)
@@ -143,7 +143,7 @@ def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
 
 
 def _ascending(entries: Any) -> Any:
-    """Return an object whose members are named by numbers, in their order; anything else as it is."""
+    """Return an object with numeric member names in ascending order; anything else unchanged."""
     return dict(sorted(entries.items(), key=lambda item: int(item[0]))) if isinstance(entries, dict) else entries
 
 
@@ -256,7 +256,7 @@ def _read_service(data: Mapping[str, Any], service: Service, limits: _Limits) ->
 
 
 def _read_levels(data: Mapping[str, Any], attribute: Ordinal | Categorical) -> Levels:
-    """Return an attribute's nested levels, or partitions that stand in their one order."""
+    """Return an attribute's nested levels, or partitions in their canonical order."""
     levels = Levels.of(attribute)
     if "offsets" in data and attribute.fanout is not None:
         widths, offsets, starts = data["widths"], data["offsets"], data.get("starts", [])

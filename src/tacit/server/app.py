@@ -94,7 +94,7 @@ def make_app(
 
 
 def _telemetry(server: Server) -> list[Telemetry]:
-    """Return what sends traces and metrics, if the settings name an address."""
+    """Return the exporter of traces and metrics, if the settings name an address."""
     if not server.settings.otlp:
         return []
     from tacit.server.telemetry import Telemetry

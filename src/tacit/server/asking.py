@@ -46,7 +46,7 @@ class Asking:
         return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
 
     def privacy(self, *collections: Collection) -> Privacy:
-        """Return what reports tell about a person of some collections, and what answers tell by now."""
+        """Return what reports of the collections reveal about a person, and what answers reveal by now."""
         rounds = [part for one in collections for part in self.snapshots.rounds_with_people(one.parts)]
         return privacy_of(rounds, lambda one: self.snapshots.crowd(one.id))
 

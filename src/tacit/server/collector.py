@@ -61,8 +61,8 @@ class Collector(Asking):
         The folder or address of a lake that answers questions instead of ``reports.tacit`` or that database.
     person_epsilon : Fraction, optional
         Limit on a person's total epsilon over all collections; reports beyond it are refused.
-    snapshot : int, optional
-        People by whom answers advance at least, or 0 to count every report as it comes. Default: as it was before.
+    snapshot : int, optional Minimum number of people by which answers advance, or 0 to count every report as it
+    arrives. Default: the stored setting.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Collector(Asking):
         opened.callback(self.analytical.close)
 
     def _open_log(self, path: Path) -> Log | SharedLog:
-        """Open the log: a file, or a table that goes on with the file of this folder."""
+        """Open the log: a file, or a table that continues the file of this folder."""
         if not self.inbox.is_shared:
             return Log(path)
         from tacit.server.store.shared.log import SharedLog
@@ -119,7 +119,7 @@ class Collector(Asking):
         return log
 
     def _check_lake(self, lake: str) -> None:
-        """Remember that reports are in a lake, and refuse to go on without it."""
+        """Remember that reports are in a lake, and refuse to start without it."""
         if lake:
             self.inbox.remember(lake="required")
         elif self.inbox.recall("lake") == "required":
@@ -127,7 +127,7 @@ class Collector(Asking):
             raise UsageError(message, code="no-lake")
 
     def _go_on_with_log(self) -> None:
-        """Record in the log if it is not the one this store had before."""
+        """Add a log entry if the log is not the one this store had before."""
         entries, _, head = (self.inbox.recall("log-head") or "0 ").partition(" ")
         if self.log.head().entries < int(entries):
             self.log.add("log-begun-anew", entries=int(entries), head=head)
@@ -183,7 +183,7 @@ class Collector(Asking):
         return loaded
 
     def _learn(self, standing: Standing) -> None:
-        """Take over what other collectors have published and stored, and that they stored some without proof."""
+        """Adopt what other collectors have published and stored, and whether they stored reports without proof."""
         self.inbox.learn_quotas(standing)
         if standing.contracts > self._opened and not self._is_closed:
             with self._opening:
@@ -265,7 +265,7 @@ class Collector(Asking):
         """
         validator = self._validators.get(collection)
         if validator is None:
-            self.collection(collection)  # says so if there is none
+            self.collection(collection)  # raises if there is none
             validator = self._validators.get(collection)
         if validator is None:
             message = "This is a panel. Send reports to the id of one of its rounds."
@@ -286,7 +286,7 @@ class Collector(Asking):
 
         def tell(done: Future[list[Status]]) -> None:
             if not answer.set_running_or_notify_cancel():
-                return  # nobody waits for it any more
+                return  # the client is gone
             failure = done.exception()
             if failure is not None:
                 answer.set_exception(failure)
@@ -298,7 +298,7 @@ class Collector(Asking):
         return answer
 
     def _note_unbound(self, collection: str) -> None:
-        """Remember that liars may have chosen their ids, where it matters: answers state a wider bound from then on."""
+        """Remember that liars may have chosen their ids, where it matters: answers then state a wider bound."""
         if self._published[collection].contract.assigned and collection not in self.analytical.unbound:
             self._coins.note_unbound(self._published[collection])
             self.database.unbind(collection)

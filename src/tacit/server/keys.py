@@ -145,7 +145,7 @@ class Keys:
         return any(source.ever() for source in (self._first, *self._others))
 
     def create(self, name: str, scopes: Sequence[str], origin: str = "", services: Sequence[str] = ()) -> str:
-        """Create a key and return it, only this once; keys with an origin are for browsers and can only send."""
+        """Create a key and return it, this once only; keys with an origin are for browsers and can only send."""
         if not scopes or any(scope not in get_args(Scope) for scope in scopes):
             message = f"Scopes must be among {', '.join(get_args(Scope))}."
             raise UsageError(message, code="bad-option")
@@ -249,8 +249,8 @@ def key_of(row: dict[str, Any]) -> Key:
 
 def _unreadable(why: str) -> UsageError:
     message = (
-        f"keys.json cannot be used ({why}), so nobody is let in. Make it readable and writable for the user that runs "
-        "`tacit serve`, or put back a copy of it."
+        f"keys.json cannot be used ({why}), so nobody has access. Make it readable and writable for the user that "
+        f"runs `tacit serve`, or restore a copy of it."
     )
     return UsageError(message, code="unreadable-keys")
 

@@ -71,9 +71,9 @@ class Metrics:
         self._responses: Counter[tuple[str, str, int]] = Counter()
         self._errors: Counter[str] = Counter()
         self.is_draining = False
-        """Whether answers tell clients and proxies to send the next request over another connection."""
+        """Whether responses ask clients and proxies to use another connection for the next request."""
         self.note: Note | None = None
-        """What else is told of every request."""
+        """Further observers of every request."""
 
     def observe(self, method: str, route: str, status: int, code: str, seconds: float) -> None:
         """Count one request."""

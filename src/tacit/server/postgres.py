@@ -1,7 +1,7 @@
 """The PostgreSQL protocol on a port of the collector: the same keys, limits, log and counters as over HTTP.
 
-A key's name is the user, the key the password. Questions go the way that those of `POST /v1/query` go; questions about
-the catalog reach no engine at all.
+A key's name is the user, and the key is the password. Questions are handled like those of `POST /v1/query`; questions
+about the catalog never reach an engine.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ __all__ = ["MOST_CONNECTIONS", "Listening", "open_port"]
 LOG = logging.getLogger("tacit.requests")
 
 MOST_CONNECTIONS, MOST_UNKNOWN = 100, 40
-"""Connections at a time, and those of them that have not logged in; one more ends the oldest of these."""
+"""Maximum connections, and maximum connections before login; one more closes the oldest of the latter."""
 
 CATALOG, DESCRIBED = 0.01, 0.1
-"""What a step of a question about the catalog, and the description of a question, count as, in questions."""
+"""Cost of a catalog step, and of describing a question, in units of a question."""
 
 CATALOG_SECONDS = 2.0
-"""How long the list of tables is kept: tools ask for it dozens of times in a row."""
+"""Seconds for which the list of tables is cached: tools request it dozens of times in a row."""
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ class Listening:
 
 @asynccontextmanager
 async def open_port(server: Server, listening: Listening | None) -> AsyncIterator[None]:
-    """Serve clients of PostgreSQL while something else runs."""
+    """Serve PostgreSQL clients within a context."""
     if listening is None:
         yield
         return
@@ -71,7 +71,7 @@ async def open_port(server: Server, listening: Listening | None) -> AsyncIterato
 
 
 class _Port:
-    """Lets clients in, and keeps the list of those that are there."""
+    """Accepts clients, and keeps the list of open connections."""
 
     def __init__(self, server: Server, listening: Listening) -> None:
         self.server, self.tls = server, listening.tls
@@ -79,7 +79,7 @@ class _Port:
         self._tables: tuple[float, Sequence[Shape]] = -CATALOG_SECONDS, ()
 
     def stream(self) -> Stream:
-        """Return what reads a new connection."""
+        """Return the protocol of a new connection."""
         return Stream(self._accept)
 
     def _accept(self, stream: Stream) -> None:
@@ -100,7 +100,7 @@ class _Port:
     def _gone(self, task: asyncio.Task[None]) -> None:
         self._there.pop(task, None)
         if not task.cancelled() and (failure := task.exception()) is not None and isinstance(failure, Exception):
-            explain_failure(failure)  # which the log is told of
+            explain_failure(failure)  # already logged
 
     async def close(self) -> None:
         """End all connections."""
@@ -115,26 +115,26 @@ class _Port:
         return self.server.keys.verifiers(name) if self.server.keys.required else None
 
     def admit(self, owner: Key | None, *, is_local: bool) -> _Asking:
-        """Return what answers the owner of a key; without keys, somebody on this machine."""
+        """Return the source of answers for the owner of a key; without keys, for clients on this machine."""
         if owner is None and (self.server.keys.required or not is_local):
-            message = "Without keys this collector serves this machine alone. Make some: tacit keys create."
+            message = "Without keys this collector serves only this machine. Create some: tacit keys create."
             raise AccessError(message, code="wrong-origin")
         asking = _Asking(self, owner)
         asking.check()
         return asking
 
     def cancel(self, numbers: bytes) -> None:
-        """Interrupt the question of the connection that has these numbers; comparisons take the same time."""
+        """Interrupt the question of the connection with these numbers; comparisons take constant time."""
         for connection, _ in list(self._there.values()):
             if hmac.compare_digest(connection.numbers, numbers):
                 connection.cancel()
 
     def explain(self, failure: Exception) -> TacitError:
-        """Return an unexpected error as one that may be shown; the log is told where it was."""
+        """Convert an unexpected error to one that may be shown; the log records where it happened."""
         return explain_failure(failure)
 
     def observe(self, what: str, code: str, seconds: float) -> None:
-        """Count what was done, and tell the log of it."""
+        """Record an event in metrics and log."""
         route, status = f"postgresql/{what}", 400 if code else 200
         self.server.metrics.observe("SQL", route, status, code, seconds)
         if LOG.isEnabledFor(logging.INFO):
@@ -142,7 +142,7 @@ class _Port:
             LOG.info("request", line | {"milliseconds": round(1000 * seconds, 1)})
 
     async def tables(self) -> Sequence[Shape]:
-        """Return the tables, as they were at most some seconds ago."""
+        """Return the tables, at most some seconds old."""
         when, shapes = self._tables
         if time.monotonic() - when > CATALOG_SECONDS:
             shapes = await self.server.workers.do(self._read_tables)
@@ -161,7 +161,7 @@ class _Asking:
         self._port, self._server, self._owner = port, port.server, owner
 
     def check(self) -> None:
-        """Refuse a key that may not ask, or that was revoked meanwhile."""
+        """Refuse a key that may not query, or that was revoked in the meantime."""
         if self._owner is not None:
             self._server.keys.check_digest(self._owner.digest, ("query",))
 
@@ -175,7 +175,7 @@ class _Asking:
         return await self._port.tables()
 
     async def compute(self, work: Callable[[], T]) -> T:
-        """Do work about the catalog."""
+        """Run work on the catalog."""
         self._take(CATALOG)
         return await self._server.workers.do(work)
 

@@ -37,12 +37,12 @@ class Readiness:
         self._lock, self._at = asyncio.Lock(), float("-inf")
         self._fault: TacitError | None = None
         self.is_draining = False
-        """Whether the collector is about to end, and a balancer should send requests elsewhere."""
+        """Whether the collector is draining, so that load balancers should use another one."""
 
     async def fault(self) -> TacitError | None:
         """Return why the collector is not ready, or None if it is."""
         if self.is_draining:
-            message = "The collector is about to end. It answers until then; send requests to another one."
+            message = "The collector is shutting down. It answers until then; send requests to another one."
             return OverloadedError(message, code="draining", retry_after=5)
         async with self._lock:
             if time.monotonic() - self._at > VALID_SECONDS:

@@ -1,4 +1,4 @@
-"""Where a collector's keys and log are: in its folder, or in the database that several collectors share."""
+"""Open a collector's keys and log: in its folder, or in the database that several collectors share."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Traces and metrics by OpenTelemetry, for `tacit serve --otlp`: the extra `telemetry`.
 
-A span has a route, a method, a status and one of our codes, never an address, an id or a question. Trace ids that
-clients send are ignored: with them, who watches an app's traces could tell whose report arrived when.
+A span has a route, a method, a status and one of our codes, never an address, an id or a question. Trace ids from
+clients are ignored, because they would let observers of an app's traces see whose report arrived when.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = ["Telemetry"]
 
 EXPORT_SECONDS = 15.0
 FAILED = 500
-"""Statuses from which a span is an error."""
+"""Lowest status of an error span."""
 
 NAME = "tacit.collector"
 
 
 class Telemetry:
-    """Sends a span for every request, and what `/metrics` shows, to an address that speaks OTLP over HTTP."""
+    """Sends a span for every request, and the metrics of `/metrics`, to an OTLP/HTTP address."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Telemetry:
         return []
 
     def note(self, method: str, route: str, status: int, code: str, seconds: float) -> None:
-        """Note one request that has just ended."""
+        """Record a finished request."""
         end = time.time_ns()
         attributes: dict[str, str | int] = {
             "http.request.method": method,
@@ -89,6 +89,6 @@ class Telemetry:
         self._seconds.record(seconds, {"method": method, "route": route})
 
     def close(self) -> None:
-        """Send what is left."""
+        """Send the remaining data."""
         self._traces.shutdown()
         self._meters.shutdown()

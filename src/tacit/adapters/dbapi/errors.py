@@ -9,8 +9,8 @@
         ├─ OperationalError      the engine failed, there is no database, no reports are loaded
         ├─ IntegrityError        never raised here
         ├─ InternalError         our bug
-        ├─ ProgrammingError      the question cannot be read, or names what does not exist; a wrong argument
-        └─ NotSupportedError     it cannot be estimated, was not collected for that, or would write
+        ├─ ProgrammingError      the question cannot be parsed, or names something unknown; a wrong argument
+        └─ NotSupportedError     it has no estimate, or would write
 
 Each has the stable ``code`` of the original error, which is its ``__cause__``.
 """
@@ -62,7 +62,7 @@ class DataError(DatabaseError):
 
 
 class OperationalError(DatabaseError):
-    """The database cannot be opened or asked."""
+    """The database cannot be opened or queried."""
 
 
 class IntegrityError(DatabaseError):

@@ -110,7 +110,7 @@ class Aggregate:
         return self
 
     def terminate(self, confidence: float = 0.95) -> Estimate:
-        """Return the estimate; its error treats people as a sample, which is no smaller than their own."""
+        """Return the estimate; its error treats people as a sample, which never makes it smaller."""
         if self.count < 2:
             return Estimate(self.total, math.nan, self.count, confidence)
         spread = (self.squares - self.total**2 / self.count) * self.count / (self.count - 1)

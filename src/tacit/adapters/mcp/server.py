@@ -1,4 +1,4 @@
-"""Messages of the protocol: JSON-RPC 2.0, one object a line, over standard input and output."""
+"""Messages of the protocol: JSON-RPC 2.0, one object per line, over standard input and output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tacit.errors import TacitError
 __all__ = ["VERSIONS", "answers"]
 
 VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
-"""Versions of the protocol whose part about tools is the same, the newest first."""
+"""Supported versions of the protocol, newest first; their part about tools is the same."""
 
 LONGEST_LINE = 1 << 20
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, BAD_PARAMS = -32700, -32600, -32601, -32602
@@ -20,7 +20,7 @@ TYPES = {"string": str, "number": int | float, "integer": int}
 
 
 def answers(lines: Iterable[str], source: Source, version: str) -> Iterator[str]:
-    """Yield a line for each request among some lines; notifications have no answer."""
+    """Yield a line for each request; notifications have no answer."""
     for line in lines:
         if line.strip():
             answer = _answer(line, source, version)

@@ -1,4 +1,4 @@
-"""What agents can call: the catalogue, a prediction, a question, an explanation. None shows a report of a person."""
+"""The tools for agents: catalogue, prediction, question, explanation. None shows a person's report."""
 
 from __future__ import annotations
 
@@ -78,6 +78,6 @@ TOOLS: dict[str, Tool] = {
         {"sql": SQL, "confidence": CONFIDENCE},
         _ask,
     ),
-    "explain": Tool("Explain how a question is answered, and the error to expect.", {"sql": SQL}, _explain),
+    "explain": Tool("Explain how a question is answered, and its expected error.", {"sql": SQL}, _explain),
 }
 """Each tool by its name."""

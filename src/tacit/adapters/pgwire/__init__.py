@@ -1,1 +1,1 @@
-"""The PostgreSQL protocol: messages, authentication, and a catalog for the tools that speak it."""
+"""The PostgreSQL protocol: messages, authentication, and a catalog for tools."""

@@ -1,7 +1,6 @@
-"""One client's connection: who it is, and then what it asks, message by message.
+"""One client's connection: login, then questions, message by message.
 
-Nothing is read but the first message and a login before it is known who asks. Everything has limits: sizes, times,
-statements that are kept.
+Before the login only its messages are read. Sizes, times and the number of prepared statements are limited.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ __all__ = ["Connection", "Door"]
 STARTUP_BYTES, LOGIN_BYTES, MESSAGE_BYTES = 10_000, 4096, 1 << 20
 LOGIN_SECONDS, MESSAGE_SECONDS, WRITE_SECONDS, IDLE_SECONDS = 10.0, 30.0, 30.0, 3600.0
 MOST_STATEMENTS, STATEMENT_BYTES, MOST_SUSPENDED = 500, 4 << 20, 8
-"""Statements and portals that one client keeps, the bytes of their texts, and portals with rows to come."""
+"""Limits per client: statements and portals, bytes of their texts, and portals with pending rows."""
 
 BYTES_AT_ONCE = 1 << 16
 """Bytes of rows written before waiting until the client has read them."""
@@ -42,24 +41,24 @@ T = TypeVar("T")
 
 
 class Door(Protocol[Owner]):
-    """Who may come in, and what answers them."""
+    """Access control, and the source of answers."""
 
     tls: ssl.SSLContext | None
 
     def verifiers(self, name: str) -> Sequence[tuple[str, Owner]] | None:
-        """Return the verifiers of a name's keys; None if no keys are needed."""
+        """Return the verifiers of a user's keys; None if no keys are needed."""
 
     def admit(self, owner: Owner | None, *, is_local: bool) -> Asking:
-        """Return what answers the owner of a key, or refuse."""
+        """Return the source of answers for the owner of a key, or refuse."""
 
     def cancel(self, numbers: bytes) -> None:
-        """Interrupt the question of a connection, if the numbers are its own."""
+        """Interrupt the question of a connection, if the numbers match."""
 
     def explain(self, failure: Exception) -> TacitError:
-        """Return an unexpected error as one that may be shown."""
+        """Convert an unexpected error to one that may be shown."""
 
     def observe(self, what: str, code: str, seconds: float) -> None:
-        """Count what was done."""
+        """Record an event in the metrics."""
 
 
 class Connection(Generic[Owner]):
@@ -97,12 +96,12 @@ class Connection(Generic[Owner]):
             self._stream.close()
 
     def cancel(self) -> None:
-        """Interrupt the question that is being answered."""
+        """Interrupt the current question."""
         if self._working is not None:
             self._working.cancel()
 
     async def _begin(self) -> dict[str, str] | None:
-        """Return what the client says about itself; None if it came to cancel something."""
+        """Return the startup parameters; None for a request to cancel."""
         for _ in range(3):
             startup = wire.read_startup(await self._stream.startup(STARTUP_BYTES))
             if startup.code == wire.CANCEL:
@@ -126,10 +125,10 @@ class Connection(Generic[Owner]):
         return self._stream.transport.get_extra_info("ssl_object") is not None
 
     async def _login(self, parameters: dict[str, str]) -> None:
-        """Let the client in if it has a key of its name, and greet it."""
+        """Authenticate the client, and send the greeting."""
         name = parameters.get("user", "")
         if "replication" in parameters and parameters["replication"].lower() not in ("off", "false", "no", "0"):
-            text = "There is nothing to replicate here."
+            text = "Replication is not supported."
             raise AccessError(text, code="wrong-scope")
         if self._door.tls is not None and not self._is_secure:
             text = "This needs TLS: connect with sslmode=verify-full, or at least sslmode=require."
@@ -151,7 +150,7 @@ class Connection(Generic[Owner]):
         self._stream.write(wire.authentication(10, MECHANISM.encode() + b"\0\0"))
         mechanism, first = wire.read_sasl_first(await self._password())
         if mechanism != MECHANISM:
-            text = f"Logins are by {MECHANISM} here."
+            text = f"The only supported login is {MECHANISM}."
             raise AccessError(text, code="unknown-key")
         self._stream.write(wire.authentication(11, exchange.challenge(first)))
         last, owner = exchange.verify(await self._password())
@@ -198,7 +197,7 @@ class Connection(Generic[Owner]):
             elif kind in "dcf":
                 continue  # data of a COPY that was refused
             else:
-                text = "This message is not known here."
+                text = "This message type is not supported."
                 raise ProtocolError(text)
             await self._stream.drain(WRITE_SECONDS)
 
@@ -212,7 +211,7 @@ class Connection(Generic[Owner]):
             for part, offset in parts:
                 ready = await self._ready(part, offset, ())
                 if ready.parameters:
-                    refusal = "There are parameters in a question without values."
+                    refusal = "The question has parameters without values."
                     raise ParseError(refusal, code="wrong-parameters")
                 result = await self._run_timed(ready, ())
                 if result.columns is not None:
@@ -235,7 +234,7 @@ class Connection(Generic[Owner]):
         self._text = parsed.text
         kept = [ready for name, ready in self._statements.items() if name != parsed.name]
         if len(kept) >= MOST_STATEMENTS or sum(len(one.statement.text) for one in kept) > STATEMENT_BYTES:
-            text = f"A connection keeps {MOST_STATEMENTS} statements. Close some."
+            text = f"A connection can have {MOST_STATEMENTS} statements. Close some."
             raise OverloadedError(text, code="too-many-statements")
         parts = split(parsed.text)
         if len(parts) > 1:
@@ -249,14 +248,14 @@ class Connection(Generic[Owner]):
         bind = wire.read_bind(content)
         ready = self._find(bind.statement)
         if len(bind.values) != len(ready.parameters):
-            text = f"The statement has {len(ready.parameters)} parameters, and {len(bind.values)} values came."
+            text = f"The statement has {len(ready.parameters)} parameters, but {len(bind.values)} values were sent."
             raise ParseError(text, code="wrong-parameters")
         count = len(ready.columns or ())
         if len(bind.results) not in (0, 1, count):
-            text = "Formats of results are one for all columns or one for each."
+            text = "Give one result format for all columns, or one for each."
             raise ParseError(text, code="wrong-parameters")
         if len(self._portals) >= MOST_STATEMENTS:
-            text = f"A connection keeps {MOST_STATEMENTS} portals. Close some."
+            text = f"A connection can have {MOST_STATEMENTS} portals. Close some."
             raise OverloadedError(text, code="too-many-statements")
         formats = _spread(bind.formats, len(bind.values))
         values = [decode(*one) for one in zip(bind.values, ready.parameters, formats, strict=True)]
@@ -303,9 +302,9 @@ class Connection(Generic[Owner]):
             portal.result, portal.at = replace(result, tag="SELECT 0" if result.rows else result.tag, rows=()), 0
 
     def _check_suspended(self) -> None:
-        """Refuse to keep the rows of more than a few portals."""
+        """Limit the number of portals with pending rows."""
         if sum(bool(portal.result and portal.result.rows) for portal in self._portals.values()) >= MOST_SUSPENDED:
-            text = f"A connection keeps {MOST_SUSPENDED} portals with rows to come. Read or close some."
+            text = f"A connection can have {MOST_SUSPENDED} portals with pending rows. Read or close some."
             raise OverloadedError(text, code="too-many-statements")
 
     async def _close(self, content: bytes) -> None:
@@ -323,7 +322,7 @@ class Connection(Generic[Owner]):
         return result
 
     async def _interruptible(self, work: Awaitable[T]) -> T:
-        """Wait for work, unless the client cancels it or leaves."""
+        """Wait for work, unless the client cancels it or disconnects."""
         self._working = working = asyncio.ensure_future(work)
         leaving = asyncio.ensure_future(self._stream.over.wait())
         try:
@@ -357,7 +356,7 @@ class Connection(Generic[Owner]):
         self._stream.write(message("C", result.tag.encode() + b"\0") if result.tag else message("I"))
 
     def _fail(self, failure: Exception, text: str, offset: int) -> None:
-        """Tell the client what went wrong; a transaction has failed with it."""
+        """Send the error to the client; a transaction fails with it."""
         if isinstance(failure, Closed | ProtocolError | TimeoutError | ConnectionError):
             raise failure
         shown = failure if isinstance(failure, TacitError) else self._door.explain(failure)
@@ -382,7 +381,7 @@ def _description(columns: Sequence[tuple[str, str]], formats: Sequence[int]) -> 
 
 
 def _spread(formats: Sequence[int], count: int) -> Sequence[int]:
-    """Return a format for each of several values: text if none is said."""
+    """Return a format for each value: text by default."""
     return [0] * count if not formats else list(formats) * count if len(formats) == 1 and count != 1 else list(formats)
 
 

@@ -1,4 +1,4 @@
-"""Errors as PostgreSQL's clients know them: a SQLSTATE, a message, and where in the question."""
+"""Errors for PostgreSQL clients: a SQLSTATE, a message, and a position in the question."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ KINDS: tuple[tuple[type[TacitError], str], ...] = (
     (UsageError, "22023"),
     (InternalError, "XX000"),
 )
-"""By its class, where the code has none; the first that fits."""
+"""By class, for codes that are not listed; the first match applies."""
 
 
 def sqlstate_of(failure: TacitError) -> str:
@@ -87,7 +87,7 @@ def sqlstate_of(failure: TacitError) -> str:
 
 
 def fields_of(failure: TacitError, place: int | None = None, *, fatal: bool = False) -> dict[str, str]:
-    """Return the fields of an error message; ``place`` is where in what the client sent, counted from 1."""
+    """Return the fields of an error message; ``place`` is the position in the client's text, counted from 1."""
     severity = "FATAL" if fatal else "ERROR"
     fields = {
         "S": severity,

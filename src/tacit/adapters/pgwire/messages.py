@@ -32,13 +32,13 @@ __all__ = [
 ]
 
 VERSION, TLS, ENCRYPTION, CANCEL = 3, 80_877_103, 80_877_104, 80_877_102
-"""The protocol's major version, and the codes of the three other things that a connection may begin with."""
+"""The protocol's major version, and the codes of the three other kinds of first message."""
 
 MOST_FIELDS = 65_535
 
 
 class ProtocolError(Exception):
-    """What came is no message of the protocol; the connection ends."""
+    """The received bytes are not a message of the protocol; the connection ends."""
 
     def __init__(self, message: str, sqlstate: str = "08P01") -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class Reader:
     def take(self, count: int) -> bytes:
         """Return some bytes."""
         if count < 0 or self._at + count > len(self._content):
-            message = "A message is shorter than it says."
+            message = "A message is shorter than its length field."
             raise ProtocolError(message)
         self._at += count
         return self._content[self._at - count : self._at]
@@ -90,7 +90,7 @@ class Reader:
         return self.take(len(self._content) - self._at)
 
     def end(self) -> None:
-        """Refuse what has more in it than it should."""
+        """Refuse a message with trailing bytes."""
         if self._at != len(self._content):
             message = "A message is longer than it should be."
             raise ProtocolError(message)
@@ -107,7 +107,7 @@ class Startup:
 
 @dataclass(frozen=True)
 class Parse:
-    """Make a prepared statement; types are 0 where the client leaves them open."""
+    """Create a prepared statement; types are 0 where the client does not declare them."""
 
     name: str
     text: str
@@ -116,7 +116,7 @@ class Parse:
 
 @dataclass(frozen=True)
 class Bind:
-    """Make a portal of a statement and values."""
+    """Create a portal from a statement and values."""
 
     portal: str
     statement: str
@@ -151,7 +151,7 @@ def read_startup(content: bytes) -> Startup:
     if code == CANCEL:
         return Startup(code, {}, cancel=reader.take(8))
     if code >> 16 != VERSION:
-        message = "This speaks version 3 of the PostgreSQL protocol."
+        message = "Only version 3 of the PostgreSQL protocol is supported."
         raise ProtocolError(message, "0A000")
     parameters: dict[str, str] = {}
     while name := reader.text():
@@ -214,7 +214,7 @@ def read_execute(content: bytes) -> Execute:
 
 
 def read_sasl_first(content: bytes) -> tuple[str, bytes]:
-    """Read the first message of SASL: the mechanism, and what the client says first."""
+    """Read the first SASL message: the mechanism, and the client's first data."""
     reader = Reader(content)
     mechanism, length = reader.text(), reader.int32()
     first = reader.take(length)
@@ -234,7 +234,7 @@ def message(kind: str, content: bytes = b"") -> bytes:
 
 
 def authentication(code: int, content: bytes = b"") -> bytes:
-    """Return a step of authentication: 0 it is done, 10 to 12 those of SASL."""
+    """Return an authentication message: 0 for success, 10 to 12 for SASL."""
     return message("R", struct.pack("!i", code) + content)
 
 

@@ -1,4 +1,4 @@
-"""Statements that are ready to run: types of their parameters, columns of their results, and what runs them."""
+"""Prepared statements: types of their parameters, columns of their results, and how to run them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ T = TypeVar("T")
 
 
 class Asking(Protocol):
-    """What answers questions, for one client."""
+    """The source of answers for one client."""
 
     async def tables(self) -> Sequence[Shape]:
         """Return the tables."""
 
     async def compute(self, work: Callable[[], T]) -> T:
-        """Do work about the catalog."""
+        """Run work on the catalog."""
 
     async def columns(self, question: Question) -> Columns:
         """Return the columns of a question."""
@@ -46,7 +46,7 @@ class Asking(Protocol):
 
 @dataclass(frozen=True)
 class Result:
-    """Columns, if there are any, rows, the word that ends them, and notes."""
+    """Columns, if any, rows, the command tag, and notes."""
 
     tag: str
     columns: Columns | None = None
@@ -56,7 +56,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Ready:
-    """A statement."""
+    """A prepared statement."""
 
     statement: Statement
     parameters: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Ready:
 
 @dataclass
 class Portal:
-    """A statement with its values, and what it returned."""
+    """A statement with its values and results."""
 
     ready: Ready
     values: Sequence[Any]
@@ -78,13 +78,13 @@ class Portal:
 async def make_ready(
     text: str, offset: int, types: Sequence[int], asking: Asking, session: Session, database: str
 ) -> Ready:
-    """Return a statement that is ready to run; ``types`` are those of parameters that the client declares."""
+    """Prepare a statement; ``types`` are the parameter types that the client declares."""
     shapes = await asking.tables()
     statement = await asking.compute(lambda: classify(text, offset, {shape.name.lower() for shape in shapes}))
     if session.state == "E" and not (
         statement.kind == "command" and statement.word in ("ROLLBACK", "COMMIT", "END", "ABORT")
     ):
-        message = "The transaction has failed; nothing is answered until ROLLBACK."
+        message = "The transaction has failed. Send ROLLBACK first."
         raise UnsupportedSqlError(message, code="failed-transaction")
     if statement.kind == "empty":
         return Ready(statement, run=lambda _: _wrap(Result("")))
@@ -163,19 +163,19 @@ def _cells(answer: Answer, row: Sequence[Any]) -> list[Any]:
 
 
 def _fit_type(cell: Any, kind: str) -> Any:
-    """Return a value as one of the type that was announced; never another value."""
+    """Convert a value to the announced type without changing it."""
     if cell is None or type_of_value(cell) == kind:
         return cell
     if kind == "text":
         return str(cell)
     if kind == "float8" and isinstance(cell, int):
         return float(cell)
-    message = f"A column that was announced as {kind} holds something else."
+    message = f"A column that was announced as {kind} has values of another type."
     raise InternalError(message)
 
 
 def place_of(failure: TacitError, text: str, offset: int) -> int | None:
-    """Return where in what a client sent an error is, counted from 1."""
+    """Return the position of an error in the client's text, counted from 1."""
     if isinstance(failure, QueryError) and failure.span is not None:
         return offset + failure.span[0] + 1
     if isinstance(failure, UnknownNameError) and failure.name:

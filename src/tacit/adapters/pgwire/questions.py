@@ -1,6 +1,6 @@
-"""Questions in PostgreSQL's spelling: parameters as $1, tables of the schema public; what they return before they run.
+"""Read questions in PostgreSQL's spelling: parameters as $1, tables in the schema public; and describe their results.
 
-The text is changed in place, letter for letter, so that errors point to where the client wrote it.
+Replacements keep the length of the text, so that errors point to the right place in the client's text.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Question:
     Attributes
     ----------
     text : str
-        As long as what the client sent, so that places are the same.
+        As long as the client's text, so that positions are the same.
     order : tuple of int
         Which parameter each ``?`` is, counted from 0.
     types : tuple of str
@@ -65,7 +65,7 @@ class Question:
 
 
 def read_question(text: str, shapes: Sequence[Shape], declared: Sequence[int], database: str) -> Question:
-    """Return a question; types of parameters are as declared, as a cast says, or of the column they stand beside."""
+    """Read a question; types of parameters come from the client, a cast, or the column they are compared with."""
     try:
         tokens = tokens_of(text)
     except (SqlglotError, RecursionError, ValueError):
@@ -109,7 +109,7 @@ def _blank(letters: list[str], start: int, end: int) -> None:
 
 
 def _schema(tokens: Sequence[Token], place: int, schemas: Iterable[str], database: str) -> int:
-    """Return how many tokens from here name the schema of a table, perhaps with its database: public."users"."""
+    """Return how many tokens from here are the schema of a table, perhaps with its database: public."users"."""
 
     def is_part(at: int, names: Iterable[str]) -> bool:
         if at + 1 >= len(tokens) or tokens[at + 1].token_type != TokenType.DOT:
@@ -125,7 +125,7 @@ def _schema(tokens: Sequence[Token], place: int, schemas: Iterable[str], databas
 
 
 def _parameter(tokens: Sequence[Token], place: int) -> int | None:
-    """Return the number of a parameter that stands here."""
+    """Return the number of the parameter at a token."""
     if tokens[place].token_type != TokenType.PARAMETER or place + 1 >= len(tokens):
         return None
     text = tokens[place + 1].text
@@ -133,7 +133,7 @@ def _parameter(tokens: Sequence[Token], place: int) -> int | None:
 
 
 def _cast(tokens: Sequence[Token], place: int) -> tuple[str, int]:
-    """Return the type that a parameter is cast to, and how many tokens say so."""
+    """Return the type to which a parameter is cast, and the number of tokens of the cast."""
     if place + 1 >= len(tokens) or tokens[place].token_type != TokenType.DCOLON:
         return "", 0
     words, length = [tokens[place + 1].text.lower()], 2
@@ -153,7 +153,7 @@ def _cast(tokens: Sequence[Token], place: int) -> tuple[str, int]:
 
 
 def _types(text: str, shapes: Sequence[Shape]) -> list[str]:
-    """Return the type of each ``?`` by the column it is compared with; empty where nothing says it."""
+    """Return the type of each ``?`` from the column it is compared with; empty where it is unknown."""
     statement = _tree(text)
     if statement is None:
         return []
@@ -163,7 +163,7 @@ def _types(text: str, shapes: Sequence[Shape]) -> list[str]:
 
 
 def _tree(text: str) -> exp.Expr | None:
-    """Return the tree of a question with numbered parameters; None if the planner should say what is wrong with it."""
+    """Return the tree of a question with numbered parameters; None if the planner should report the problem."""
     try:
         dialect = Dialect.get_or_raise("duckdb")
         statements: list[exp.Expr | None] = list(
@@ -207,12 +207,12 @@ def stand_ins(question: Question, database: Database) -> list[Any]:
 
 
 def columns_of(database: Database, text: str, parameters: Sequence[Any]) -> list[tuple[str, str]]:
-    """Return names and types of what a question returns, without running it; of several, those that fit all of them."""
+    """Return names and types of a question's columns without running it; for a union, types that fit all parts."""
     plain, explains = without_explain(text)
     if explains:
         return [("explain", "text")]
     several = questions_in(plain, parameters, database.tables)
-    if not several:  # about tables alone, so that its answer says it
+    if not several:  # a question about tables, which is cheap to answer
         return _columns_of_answer(database.sql(plain, parameters=parameters))
     described = [_columns_of_one(database, question, given) for question, given in several]
     if len({len(columns) for columns in described}) > 1:
@@ -231,13 +231,13 @@ def _columns_of_answer(answer: Answer) -> list[tuple[str, str]]:
 
 
 def _common_type(kinds: Sequence[str]) -> str:
-    """Return the type that holds values of all these; nothing is known of a column that is always NULL."""
+    """Return the common type of columns; unknown for a column that is always NULL."""
     known = {kind for kind in kinds if kind}
     return "float8" if known == {"int8", "float8"} else known.pop() if len(known) == 1 else "text"
 
 
 def _columns_of_one(database: Database, text: str, parameters: Sequence[Any]) -> list[tuple[str, str]]:
-    """Return names and types of what one question returns; a column that is NULL has no type."""
+    """Return names and types of one question's columns; a column of NULLs has no type."""
     statement = parse(text, parameters)
     tables = tables_of(statement, text)
     collection, _ = database.asked_about(text, parameters)[-1]
@@ -257,7 +257,7 @@ def _columns_of_one(database: Database, text: str, parameters: Sequence[Any]) ->
 
 
 def _label_types(column: Mode | Quantile) -> tuple[str, ...]:
-    """Return the types of the columns that show an estimate that is no number."""
+    """Return the types of the columns of a non-numeric estimate."""
     if isinstance(column, Mode):
         return type_of_value(column.labels[0]), "text"
     label = column.outcomes.label

@@ -1,8 +1,8 @@
-"""SCRAM-SHA-256 (RFC 5802, RFC 7677) for keys: the collector never sees a key, and keeps nothing that opens it.
+"""SCRAM-SHA-256 (RFC 5802, RFC 7677) for keys: the collector neither sees a key nor stores anything usable as one.
 
-Keys are 256 random bits, so a salt has no dictionary to spoil: it is a public function of the name. All keys of a name
-then share it, which lets two of them be good while they are exchanged, and names that have no key get a salt like the
-others: who asks learns nothing about which names there are.
+Keys are 256 random bits, so dictionary attacks are hopeless, and the salt can be a public function of the name. All
+keys of a name share it, so that two keys are valid during a rotation, and unknown names get a salt too: clients do not
+learn which names exist.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MECHANISM = "SCRAM-SHA-256"
 ITERATIONS = 4096
 NONCE_BYTES = 18
 LONGEST = 1024
-"""Bytes of what a client says: its nonce and its proof have about 100."""
+"""Maximum bytes of a client's message: nonce and proof have about 100."""
 
 T = TypeVar("T")
 
@@ -40,14 +40,14 @@ def _salt(name: str) -> bytes:
 
 
 class Exchange(Generic[T]):
-    """One login: the client's two messages in, the collector's two out.
+    """One login: two messages from the client, two from the collector.
 
     Parameters
     ----------
     name : str
-        Who the client says it is.
+        The user name that the client sends.
     verifiers : sequence of (str, T)
-        Verifiers of all keys of the name, each with what its owner is known by; none if there is no such name.
+        Verifiers of all keys of the name, each with its owner; none for an unknown name.
     """
 
     def __init__(self, name: str, verifiers: Sequence[tuple[str, T]]) -> None:
@@ -56,7 +56,7 @@ class Exchange(Generic[T]):
         for text, owner in verifiers:
             stored, _, server = text.partition(":")
             self._verifiers.append((base64.b64decode(stored), base64.b64decode(server), owner))
-        if not self._verifiers:  # takes as long as a name with a key, and lets nobody in
+        if not self._verifiers:  # takes as long as for a known name, and never succeeds
             self._verifiers.append((secrets.token_bytes(32), secrets.token_bytes(32), None))
         self._first = self._challenge = ""
 
@@ -120,5 +120,5 @@ def _hmac(key: bytes, content: bytes) -> bytes:
 
 
 def _refusal() -> AccessError:
-    message = "This name and key are not known here. The user is the key's name, the password the key."
+    message = "The name or the key is unknown. The user is the key's name, the password is the key."
     return AccessError(message, code="unknown-key")

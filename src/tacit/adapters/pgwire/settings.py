@@ -1,7 +1,7 @@
-"""Settings of a session, its transaction, and the commands that look at them or change them.
+"""Settings of a session, its transaction, and the commands that read or change them.
 
-Nothing here changes a collector. ``tacit.confidence``, ``tacit.decoder`` and three switches say how questions are
-answered.
+Nothing here changes the collector. ``tacit.confidence``, ``tacit.decoder`` and three switches determine how questions
+are answered.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ ON = ("on", "true", "yes", "1")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command returns: the word that says it is done, and perhaps columns with rows."""
+    """The result of a command: its tag, and perhaps columns with rows."""
 
     tag: str
     columns: tuple[tuple[str, str], ...] | None = None
@@ -87,7 +87,7 @@ class Session:
     values: dict[str, str] = field(default_factory=dict)
     state: Literal["I", "T", "E"] = "I"
     catalog: Catalog | None = None
-    """The catalog as it was when it was last asked."""
+    """The catalog at the last catalog question."""
 
     def __post_init__(self) -> None:
         self._initial = {name.lower(): value for name, value in (REPORTED | OTHERS).items()}
@@ -100,7 +100,7 @@ class Session:
             yield name, self.values[name.lower()]
 
     def start_with(self, parameters: Mapping[str, str]) -> None:
-        """Take over what the client set when it connected."""
+        """Apply the settings that the client sent at startup."""
         for name, value in parameters.items():
             if name not in ("user", "database", "options", "replication") and not name.startswith("_pq_."):
                 self.set(name, value)
@@ -109,10 +109,10 @@ class Session:
         self._initial = dict(self.values)
 
     def set(self, name: str, value: str) -> None:
-        """Change a setting; refuse those that cannot be otherwise."""
+        """Change a setting; refuse fixed ones."""
         key = name.lower()
         if not NAME.fullmatch(name) or len(value) > LONGEST or not value.isprintable():
-            message = "A setting is a name of letters with a value of one line."
+            message = "A setting needs a name of letters and a value of one line."
             raise UsageError(message, code="bad-parameter")
         if key in FIXED or (key not in self.values and len(self.values) >= MOST_SETTINGS):
             message = f"{key} cannot be changed."
@@ -122,10 +122,10 @@ class Session:
             "unicode",
             "default",
         ):
-            message = "Texts are sent in UTF-8: client_encoding is UTF8."
+            message = "Text is always sent in UTF-8. Set client_encoding to UTF8."
             raise UsageError(message, code="bad-parameter")
         if key == "datestyle" and "iso" not in value.lower():
-            message = "Dates are written as ISO 8601: DateStyle is ISO."
+            message = "Dates are always written in ISO 8601. Set DateStyle to ISO."
             raise UsageError(message, code="bad-parameter")
         fixed = {"client_encoding": "UTF8", "datestyle": "ISO, MDY"}
         self.values[key] = fixed.get(key, value)
@@ -144,7 +144,7 @@ class Session:
         return Outcome("SHOW", ((key, "text"),), ((self.values[key],),))
 
     def run(self, statement: Statement) -> Outcome:
-        """Do what a command says."""
+        """Run a command."""
         words = statement.text.rstrip("; \n\t").split()
         word, rest = statement.word, " ".join(words[1:])
         if word in ("BEGIN", "START"):
@@ -166,7 +166,7 @@ class Session:
         return Outcome({"CLOSE": "CLOSE CURSOR ALL" if rest.upper() == "ALL" else "CLOSE CURSOR"}.get(word, word))
 
     def _finish(self, word: str, rest: str) -> Outcome:
-        """End a transaction, or go back to a savepoint of it; there is nothing to undo."""
+        """End a transaction, or return to a savepoint; there is nothing to undo."""
         if rest.upper().startswith(("TO ", "WORK TO", "TRANSACTION TO")):
             self.state = "T" if self.state == "E" else self.state
             return Outcome("ROLLBACK")
@@ -194,13 +194,13 @@ class Session:
 
 
 def options_of(values: Mapping[str, str]) -> dict[str, Any]:
-    """Return how questions are answered, as `Database.sql` takes it."""
+    """Return the session's options for `Database.sql`."""
     try:
         confidence = float(values["tacit.confidence"])
     except ValueError:
         confidence = -1.0
     if not 0 < confidence < 1:
-        message = "tacit.confidence is a number between 0 and 1, such as 0.95."
+        message = "tacit.confidence must be a number between 0 and 1, such as 0.95."
         raise UsageError(message, code="bad-parameter")
     chosen = {name: values[f"tacit.{name}"].lower() in ON for name in SWITCHES}
     return {"confidence": confidence, "decoder": values["tacit.decoder"], **chosen}

@@ -1,4 +1,4 @@
-"""What a client sends, statement by statement: commands of a session, questions to the catalog, and questions."""
+"""Split and classify a client's statements: session commands, catalog questions, and questions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SYSTEM = ("pg_catalog", "information_schema")
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement: its text, where it stands in what was sent, its first word, and its tree if it is parsed here."""
+    """One statement: its text, its position in the client's text, its first word, and its tree if it is parsed here."""
 
     text: str
     offset: int
@@ -46,7 +46,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def split(text: str) -> list[tuple[str, int]]:
-    """Return the statements of a text, each with where it begins; refuse what is too long or too deep.
+    """Return the statements of a text, each with its position; refuse text that is too long or too deep.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def split(text: str) -> list[tuple[str, int]]:
     try:
         tokens = tokens_of(text)
     except (SqlglotError, RecursionError, ValueError):
-        return [(text, 0)]  # whoever answers it says what is wrong
+        return [(text, 0)]  # the planner reports the problem
     result: list[tuple[str, int]] = []
     start: int | None = None
     for token in tokens:
@@ -76,7 +76,7 @@ def split(text: str) -> list[tuple[str, int]]:
 
 
 def classify(text: str, offset: int, tables: Collection[str]) -> Statement:
-    """Return what a statement is; ``tables`` are the names of the collector's own."""
+    """Classify a statement; ``tables`` are the names of the collector's tables."""
     words = text.split(None, 1)
     word = (words[0] if words else "").upper().rstrip(";(*") or ("(" if text.lstrip().startswith("(") else "")
     if not word:
@@ -85,7 +85,7 @@ def classify(text: str, offset: int, tables: Collection[str]) -> Statement:
         return Statement(text, offset, "command", word)
     if word not in QUESTIONS:
         shown = word if word.isalpha() and len(word) < 20 else "This"
-        message = f"{shown} is not possible: this database is read only, and answers SELECT."
+        message = f"{shown} is not supported: this database is read-only. Use SELECT."
         raise UnsupportedSqlError(message, code="read-only", text=text, span=(0, len(word)))
     if word == "EXPLAIN":
         return Statement(text, offset, "question", word)
@@ -96,7 +96,7 @@ def classify(text: str, offset: int, tables: Collection[str]) -> Statement:
 
 
 def _parse(text: str) -> exp.Expr | None:
-    """Return the tree of a statement, or None if the parser of questions should say what is wrong with it."""
+    """Return the tree of a statement; None if the parser of questions should report the problem."""
     try:
         result = [one for one in sqlglot.parse(text, dialect="postgres") if one is not None]
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
@@ -108,13 +108,13 @@ def _parse(text: str) -> exp.Expr | None:
 
 
 def _is_about_catalog(node: exp.Expr, tables: Collection[str]) -> bool:
-    """Tell whether a query is about the catalog alone: nothing else may be asked together with it."""
+    """Return whether a query reads the catalog; it must then read nothing else."""
     local = {cte.alias.lower() for cte in node.find_all(exp.CTE)}
     named = [table for table in node.find_all(exp.Table) if not isinstance(table.this, exp.Func)]
     others = [table for table in named if table.args.get("db") is not None or table.name.lower() not in local]
     own = [table for table in others if not _is_system(table, tables)]
     if own and len(own) < len(others):
-        message = "A question is about the catalog or about people, not about both."
+        message = "A question can read the catalog or reports, not both."
         raise UnsupportedSqlError(message)
     return not own
 

@@ -1,4 +1,4 @@
-"""A connection's bytes: whole messages within limits of size and time, and TLS when the client asks for it."""
+"""A connection's bytes: whole messages within limits of size and time, and TLS on request."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tacit.adapters.pgwire.messages import ProtocolError
 __all__ = ["Closed", "Stream"]
 
 BUFFER = 1 << 16
-"""Bytes that are read ahead; then the client waits."""
+"""Maximum bytes read ahead; then the client has to wait."""
 
 HANDSHAKE_SECONDS = 10.0
 
 
 class Closed(Exception):  # noqa: N818  it is no mistake
-    """The other side has gone."""
+    """The client has disconnected."""
 
 
 class Stream(asyncio.Protocol):
@@ -27,7 +27,7 @@ class Stream(asyncio.Protocol):
     Parameters
     ----------
     made : function
-        Called with the stream when somebody connects.
+        Called with the stream when a client connects.
     """
 
     def __init__(self, made: object) -> None:
@@ -48,14 +48,14 @@ class Stream(asyncio.Protocol):
         return self._transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Start serving the client."""
         is_first = self._transport is None
         self._transport = transport  # type: ignore[assignment]
         if is_first and callable(self._made):
             self._made(self)
 
     def data_received(self, data: bytes) -> None:
-        """Keep what came; let the client wait if it is much."""
+        """Buffer received bytes; pause reading if there are many."""
         self._buffer += data
         if len(self._buffer) > BUFFER:
             with suppress(RuntimeError):  # it is closing
@@ -71,7 +71,7 @@ class Stream(asyncio.Protocol):
         self._room.set()
 
     def eof_received(self) -> bool:
-        """Take the end of what comes for the end of the connection."""
+        """Treat the end of input as the end of the connection."""
         self.connection_lost(None)
         return False
 
@@ -80,7 +80,7 @@ class Stream(asyncio.Protocol):
         self._room.clear()
 
     def resume_writing(self) -> None:
-        """Write on."""
+        """Continue writing."""
         self._room.set()
 
     async def read(self, count: int) -> bytes:
@@ -89,7 +89,7 @@ class Stream(asyncio.Protocol):
             if self._is_over:
                 raise Closed
             self._news.clear()
-            with suppress(RuntimeError):  # it reads already
+            with suppress(RuntimeError):  # reading is not paused
                 self.transport.resume_reading()
             await self._news.wait()
         taken = bytes(self._buffer[:count])
@@ -100,12 +100,12 @@ class Stream(asyncio.Protocol):
         """Return the content of a first message, which has no kind."""
         (length,) = struct.unpack("!i", await self.read(4))
         if not 8 <= length <= most:
-            message = "What came is no message of the PostgreSQL protocol."
+            message = "The received bytes are not a message of the PostgreSQL protocol."
             raise ProtocolError(message)
         return await self.read(length - 4)
 
     async def message(self, most: int, seconds: float, *, idle: float | None = None) -> tuple[str, bytes]:
-        """Return the kind and content of a message; once it has begun it must be whole within some seconds."""
+        """Return the kind and content of a message; once it has begun it must be complete within ``seconds``."""
         async with asyncio.timeout(idle):
             kind = await self.read(1)
         async with asyncio.timeout(seconds):
@@ -116,9 +116,9 @@ class Stream(asyncio.Protocol):
             return kind.decode("latin-1"), await self.read(length - 4)
 
     async def start_tls(self, context: ssl.SSLContext) -> None:
-        """Go on with TLS; nothing may have come before it, or somebody in between could have sent it."""
+        """Switch to TLS; refuse bytes received before it, which a man in the middle could have sent."""
         if self._buffer:
-            message = "Bytes came before TLS was agreed."
+            message = "Bytes arrived before TLS was negotiated."
             raise ProtocolError(message)
         loop = asyncio.get_running_loop()
         self.transport.pause_reading()
@@ -134,12 +134,12 @@ class Stream(asyncio.Protocol):
         self._transport = made
 
     def write(self, content: bytes) -> None:
-        """Send bytes, when there is room."""
+        """Send bytes when the client is ready."""
         if not self._is_over:
             self.transport.write(content)
 
     async def drain(self, seconds: float) -> None:
-        """Wait until the client has taken most of what was sent; give it up if it does not."""
+        """Wait until the client has read most of the sent bytes; abort after ``seconds``."""
         async with asyncio.timeout(seconds):
             await self._room.wait()
         if self._is_over:
@@ -157,6 +157,6 @@ class Stream(asyncio.Protocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """End the connection at once, whatever was not sent."""
+        """Close the connection at once, without sending the rest."""
         if self._transport is not None:
             self._transport.abort()

@@ -1,4 +1,4 @@
-"""Values on the wire: text and binary, of the types that answers and the catalog have."""
+"""Encode and decode values as text and binary, for the types of answers and the catalog."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SIZES = {
     "timestamp": 8,
     "name": 64,
 }
-"""Bytes of types of a fixed size; others are -1."""
+"""Bytes of fixed-size types; others have -1."""
 
 NUMBERS = {
     "int2": "!h",
@@ -47,7 +47,7 @@ DIGIT = 10_000
 
 
 def type_of_value(value: Any) -> str:
-    """Return the type of a value that nothing is known about."""
+    """Infer the type of a value."""
     if isinstance(value, bool):
         return "bool"
     for kind, name in ((int, "int8"), (float, "float8"), (Decimal, "numeric"), (datetime.datetime, "timestamp")):
@@ -109,7 +109,7 @@ def _array(values: list[Any], kind: str) -> bytes:
 
 
 def _numeric(value: Decimal) -> bytes:
-    """Return digits in groups of four around the decimal point."""
+    """Return the binary form of a number: digits in groups of four around the decimal point."""
     if not value.is_finite():
         return struct.pack("!hhHh", 0, 0, 0xC000, 0)
     sign, digits, exponent = value.as_tuple()
@@ -125,7 +125,7 @@ def _numeric(value: Decimal) -> bytes:
 
 
 def decode(content: bytes | None, kind: str, form: int) -> Any:
-    """Return a parameter: a Python value of the type that was declared or found out."""
+    """Return a parameter: a Python value of the declared or inferred type."""
     if content is None:
         return None
     try:

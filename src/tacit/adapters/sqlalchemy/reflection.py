@@ -1,4 +1,4 @@
-"""What can be queried: services with reports, and public dimensions, as SQLAlchemy describes tables."""
+"""Describe services with reports and public dimensions as SQLAlchemy tables."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ MAX_VIEWS = 100_000
 """Maximum views of a collection: with more, no view has enough people to be useful."""
 
 MAX_WEIGHTS = 2**20
-"""Most that the weights of a channel's views, a power of two, add up to."""
+"""Maximum sum of the weights of a channel's views, which is a power of two."""
 
 View = tuple[int, ...]
 """A level index for each sensitive attribute of the service, in order."""
@@ -66,7 +66,7 @@ class ChannelPlan:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Asked:
-    """A question that will be asked: its weight, and a vector for each attribute it is about."""
+    """An expected question: its weight, and a vector for each attribute it uses."""
 
     weight: float
     vectors: Mapping[int, npt.NDArray[np.float64]]
@@ -74,7 +74,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a layout is planned for: the budget of a report, and the expected people and questions, if known."""
+    """The input of planning: the budget of a report, and the expected people and questions, if known."""
 
     epsilon: Fraction
     users: int | None = None

@@ -1,4 +1,4 @@
-"""Which sets of attributes are shown together: covering designs, and evenly spread sets where a design is too large.
+"""Sets of attributes that are reported together: covering designs, and evenly spread sets where a design is too large.
 
 A covering design is a list of sets of ``size`` attributes such that every ``covered`` attributes are in one of them.
 Known best ones are built by formula: all sets (size = covered), blocks (covered = 1), and, for three of 2**r attributes
@@ -18,7 +18,7 @@ __all__ = ["covering", "least_sets", "spread"]
 Sets = list[tuple[int, ...]]
 
 MOST_COVERED = 60_000
-"""Sets to be covered up to which a greedy design is built."""
+"""Maximum sets to be covered by a greedy design."""
 
 
 def least_sets(attributes: int, size: int, covered: int) -> int:

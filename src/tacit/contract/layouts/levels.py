@@ -1,10 +1,10 @@
 """The levels of an attribute: from "anything" (level 0) to single values (the last one).
 
 A level is a partition into runs of neighbouring values, described by two integers, **width** and **offset**: the cell
-of value index v is ``(v + offset) // width``. Level 0 has a single cell; NULL, where declared, is a cell of its own on
+of value index v is ``(v + offset) // width``. Level 0 has a single cell; NULL, where declared, is a separate cell on
 every other level. Nested levels have offset 0, and each refines the one before; partitions with offsets overlap. Levels
-of a calendar, whose cells have different widths, list the first value of each cell instead. Cells
-hold real values only, so the first and the last one may be narrower; nothing is padded.
+of a calendar, whose cells have different widths, list the first value of each cell instead. Cells contain real values
+only, so the first and the last one may be narrower; there is no padding.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Levels:
 
     @classmethod
     def build(cls, values: int, *, fanout: int, null: bool) -> Levels:
-        """Return the levels over ``values`` values; a level that tells nothing new is left out."""
+        """Return the levels over ``values`` values, without redundant ones."""
         widths = [1]
         while widths[-1] * fanout < values:
             widths.append(widths[-1] * fanout)
@@ -96,7 +96,7 @@ class Levels:
     def of_runs(
         cls, values: int, runs: Iterable[tuple[int, int]], *, null: bool, calendar: Iterable[tuple[int, ...]] = ()
     ) -> Levels:
-        """Return the root, the levels of a calendar, and one for each (width, offset) that tells anything."""
+        """Return the root, the levels of a calendar, and one for each (width, offset) that is not redundant."""
         root = Level(width=values + null, values=values + null, null=False)
         dated = [Level(0, values, null, starts=starts) for starts in calendar]
         below = [Level(width, values, null, offset) for width, offset in runs]

@@ -5,8 +5,8 @@ HI    one channel for each combination, with an equal share of the budget; a per
 
 With one attribute the root carries no information and is left out, as in the paper; with more attributes the paper uses
 all (h+1)**d combinations, the all-root one included, and so do these baselines. The all-root combination has one cell
-and tells nothing: as in the paper, HI spends one of its (h+1)**d equal shares of the budget on it, and HIO one of as
-many people.
+and carries no information: as in the paper, HI spends one of its (h+1)**d equal shares of the budget on it, and HIO the
+same share of the people.
 """
 
 from __future__ import annotations

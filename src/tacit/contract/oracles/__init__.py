@@ -59,10 +59,10 @@ CANDIDATES: tuple[Build, ...] = (Grr.build, Subset.build, LinearHash.build)
 
 
 CODE_COST = 0.01
-"""What a larger alphabet must pay with: noise times codes to this power is the least."""
+"""Penalty on large alphabets: the choice minimises noise times codes to this power."""
 
 MANY_CODES = 2**17
-"""Codes of a view above which any oracle with fewer is taken."""
+"""Number of codes of a view above which any oracle with fewer codes is preferred."""
 
 
 def oracle_named(name: str) -> Build:

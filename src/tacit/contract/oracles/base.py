@@ -1,6 +1,7 @@
-"""What every oracle offers: a finite channel over the cells of a view, with integer weights.
+"""The interface of an oracle: a finite channel over the cells of a view, with integer weights.
 
-An oracle is a frozen value made of the very integers that the sampler compares draws with. The probability of a code
+An oracle is a frozen value that consists of the integers that the sampler compares draws with. The probability of a
+code
 given a cell is ``weight(cell, code) / denominator``, exactly. A code **supports** a set of cells; every cell is
 supported with probability ``keep`` if it is the true one and ``lie`` otherwise, both exact fractions, so
 ``(support - lie) / (keep - lie)`` has the indicator of the true cell as its exact mean.
@@ -49,7 +50,7 @@ SUPPORTS_AT_ONCE = 2**22
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the channel, or a class of columns alike: who makes this code most and least likely."""
+    """A column of the channel, or a class of equal columns: the cells under which the code is most and least likely."""
 
     code: int
     most: int
@@ -98,7 +99,7 @@ class Oracle(ABC):
     @property
     @abstractmethod
     def denominator(self) -> int:
-        """What all weights of a cell add up to."""
+        """The sum of a cell's weights."""
 
     @property
     @abstractmethod
@@ -113,7 +114,7 @@ class Oracle(ABC):
     @property
     @abstractmethod
     def pair_split(self) -> tuple[Fraction, Fraction]:
-        """Probability that exactly one of two cells is supported: if one of them is true, and if neither is."""
+        """Probability that exactly one of two cells is supported: if one of them is the true one, and if neither is."""
 
     @classmethod
     def parameter_names(cls) -> list[str]:
@@ -127,7 +128,7 @@ class Oracle(ABC):
 
     @classmethod
     def read(cls, sizes: Sequence[int], bits: int, parameters: Mapping[str, Any]) -> Self:
-        """Return the channel of integers in a contract; ``flaw`` tells whether they are one."""
+        """Return the channel of a contract's integers; ``flaw`` reports whether they are valid."""
         return cls(tuple(sizes), bits, **parameters)
 
     @abstractmethod
@@ -139,7 +140,7 @@ class Oracle(ABC):
         """Return a code for each record, given its cell in each attribute and its draws."""
 
     def has_seed(self, code: Any, seed: Any) -> Any:  # noqa: ARG002
-        """Tell whether a code can come from a seed draw, for numbers or arrays; any can where there are no seeds."""
+        """Return whether a code can come from a seed draw, for numbers or arrays; always true without seeds."""
         return code >= 0
 
     @abstractmethod
@@ -158,10 +159,10 @@ class Oracle(ABC):
         """
 
     def reader(self, codes: Codes, dtype: type[np.floating[Any]] = np.float64) -> Reader:
-        """Return what reads some codes: for each code and row of picks, the sum of a product over supported cells.
+        """Return a reader of some codes: for each code and row of picks, the sum of a product over supported cells.
 
-        It is given some vectors for each attribute, as rows; a row of picks names one vector of each. Sums have the
-        type, at most.
+        The reader takes vectors for each attribute, as rows; a row of picks selects one vector of each. Sums have at
+        most the given type.
         """
 
         def read(axes: Sequence[Vectors], picks: Cells) -> npt.NDArray[np.float64]:
@@ -171,7 +172,7 @@ class Oracle(ABC):
             for start in range(0, len(codes), step):
                 some = codes[start : start + step]
                 table = self.support(some).astype(np.float64).reshape(len(some), *self.sizes)
-                for own in axes:  # the attribute in front goes, its vectors come last
+                for own in axes:  # contract the first attribute; its vectors become the last axis
                     table = np.tensordot(table, own, axes=(1, 1))
                 sums[start : start + step] = table.reshape(len(some), -1)[:, chosen]
             return sums
@@ -188,7 +189,7 @@ class Oracle(ABC):
         for start in range(0, len(codes), step):
             some = codes[start : start + step]
             table = self.support(some).astype(np.float64).reshape(len(some), *self.sizes)
-            for place in reversed(range(len(self.sizes))):  # the last goes first, so that others keep their places
+            for place in reversed(range(len(self.sizes))):  # last axis first, so that others keep their places
                 if place != axis:
                     table = np.tensordot(table, vectors[place], axes=(1 + place, 0))
             sums[start : start + step] = table.reshape(len(some), -1)
@@ -202,11 +203,11 @@ class Oracle(ABC):
         return np.round(self.reader(codes)(axes, picks))
 
     def cluster(self, codes: Codes) -> Codes:
-        """Return for each code a number that it shares with codes which should be sampled together."""
+        """Return, for each code, the number of its cluster: codes that should be sampled together."""
         return codes
 
     def tally_work(self, codes: int) -> int:
-        """Return about how many cells a tally of a number of codes visits."""
+        """Return approximately how many cells a tally of a number of codes visits."""
         return codes * self.domain
 
     def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -219,7 +220,7 @@ class Oracle(ABC):
 
     @abstractmethod
     def columns(self) -> Iterator[Column]:
-        """Yield one column of the channel for each class of columns that are alike, by structure."""
+        """Yield one column of the channel for each class of equal columns, by structure."""
 
     @property
     def domain(self) -> int:
@@ -228,12 +229,12 @@ class Oracle(ABC):
 
     @cached_property
     def support_rates(self) -> tuple[float, float]:
-        """``keep`` and ``lie`` as numbers to decode with; of a single cell nothing is false."""
+        """``keep`` and ``lie`` as numbers for decoding; a single cell has no false one."""
         return float(self.keep), float(self.lie) if self.domain > 1 else 0.0
 
     @property
     def answers(self) -> int:
-        """Answer draws a record consumes."""
+        """Answer draws that a record uses."""
         return 1
 
     @property
@@ -273,14 +274,14 @@ class Oracle(ABC):
 
 
 class Build(Protocol):
-    """How a view's cells and the largest allowed ratio of weights become a channel for draws of some bits."""
+    """Builds a channel from a view's cells and the largest allowed ratio of weights, for draws of some bits."""
 
     def __call__(self, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Oracle:
         """Return the least noisy channel of its kind; LayoutError outside its range."""
 
 
 def whole(*numbers: object, low: int = 0, high: int) -> bool:
-    """Tell whether all are whole numbers from low to high; booleans are not."""
+    """Return whether all are whole numbers from low to high; booleans are not."""
     return all(type(number) is int and low <= number <= high for number in numbers)
 
 

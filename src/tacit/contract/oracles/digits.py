@@ -17,7 +17,7 @@ DOT_TABLE = 1024
 
 
 def is_prime(n: int) -> bool:
-    """Tell whether a number is prime."""
+    """Return whether a number is prime."""
     return n > 1 and all(n % k for k in range(2, int(n**0.5) + 1))
 
 
@@ -37,7 +37,7 @@ def multiplier(digits: int, g: int) -> int:
 
 
 def digits_for(cells: int, g: int) -> int:
-    """Return how many digits in base g tell ``cells`` cells apart."""
+    """Return how many digits in base g distinguish ``cells`` cells."""
     digits = 0
     while g**digits < cells:
         digits += 1

@@ -136,7 +136,7 @@ class Grr(Oracle):
         return values if codes is None else values[codes]
 
     def reader(self, codes: Codes, dtype: type[np.floating[Any]] = np.float64) -> Reader:
-        """Return what reads products at the named cells."""
+        """Return the reader of products at the named cells."""
         named = np.unravel_index(codes, self.sizes)
 
         def read(axes: Sequence[Vectors], picks: Cells) -> Vectors:
@@ -161,7 +161,7 @@ class Grr(Oracle):
         return sums
 
     def tally_work(self, codes: int) -> int:
-        """Every code names one cell."""
+        """Return the number of codes: every code names one cell."""
         return codes + self.domain
 
     def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

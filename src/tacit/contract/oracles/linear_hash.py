@@ -168,7 +168,7 @@ class LinearHash(Oracle):
 
     @classmethod
     def read(cls, sizes: Sequence[int], bits: int, parameters: Mapping[str, Any]) -> Self:
-        """Return the channel with the multipliers of its numbers of digits; 0, which is none, where there is none."""
+        """Return the channel with the multipliers of its numbers of digits; 0 (invalid) where one is missing."""
         g, factors = parameters["g"], parameters["multipliers"]
         digits = [str(digits_for(size, g)) for size in sizes] if g > 1 else []
         return cls(tuple(sizes), bits, g, parameters["flip"], tuple(factors.get(places, 0) for places in digits))
@@ -239,7 +239,7 @@ class LinearHash(Oracle):
         return code
 
     def has_seed(self, code: Any, seed: Any) -> Any:
-        """Tell whether a code has the number of a seed draw, or is the one that supports all cells."""
+        """Return whether a code has the number of a seed draw, or is the one that supports all cells."""
         rest = seed >= self.span - self._rest
         return ((code == 0) == rest) & (rest | ((code - 1) // self.g == seed % self.seeds))
 
@@ -327,7 +327,7 @@ class LinearHash(Oracle):
         return np.fft.fftn(cube, axes=range(-places, 0)).reshape(points.shape)
 
     def reader(self, codes: Codes, dtype: type[np.floating[Any]] = np.float64) -> Reader:
-        """Return what sums products over the cells whose hash is the answer: each vector by hash, then together."""
+        """Return the reader of sums over the cells whose hash is the answer: each vector by hash, then combined."""
         step = max(1, MARKS_AT_ONCE // (self.g * sum(self.sizes)))
         if len(codes) > step:
             parts = [codes[start : start + step] for start in range(0, len(codes), step)]
@@ -337,7 +337,7 @@ class LinearHash(Oracle):
     def margins(
         self, axis: int | None, vectors: Sequence[npt.NDArray[np.float64]], codes: Codes
     ) -> npt.NDArray[np.float64]:
-        """Return sums over other attributes: of the cells that hash to what the answer leaves for them."""
+        """Return sums over other attributes: over the cells whose hashes complete the answer."""
         if len(self.sizes) - (axis is not None) > 1:
             return super().margins(axis, vectors, codes)
         return self._hash_codes(codes).margins(axis, vectors)

@@ -125,7 +125,7 @@ class LocalHash(Oracle):
         return seeds * self.g + respond(hashed, answer, cells=self.g, flip=self.flip)
 
     def has_seed(self, code: Any, seed: Any) -> Any:
-        """Tell whether a code has the seed of a draw."""
+        """Return whether a code has the seed of a draw."""
         return code // self.g == seed % SEEDS
 
     def weight(self, cell: int, code: int) -> int:

@@ -16,7 +16,7 @@ __all__ = ["is_sparse", "sparse_tally"]
 Codes = npt.NDArray[np.int64]
 
 LARGE, HUGE = 2**24, 2**27
-"""Codes of an alphabet from which its transform takes gigabytes, and from which there is none."""
+"""Codes of an alphabet above which its transform takes gigabytes, and above which it is impossible."""
 
 WORK, WORK_OF_LARGE = 6, 64
 """Hashes of a cell that may be computed instead of transforming one code: as fast; and slower, in less memory."""
@@ -25,7 +25,7 @@ CELLS_AT_ONCE = 2**22
 
 
 def is_sparse(codes: int, domain: int, alphabet: int) -> bool:
-    """Tell whether visiting codes one by one is faster."""
+    """Return whether visiting codes one by one is faster."""
     work = WORK if alphabet <= LARGE else WORK_OF_LARGE
     return alphabet > HUGE or codes * domain <= work * alphabet
 

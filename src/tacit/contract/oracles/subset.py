@@ -35,7 +35,7 @@ MAX_SUBSETS = 2**22
 
 
 def _at_most(cells: int, w: int, limit: int) -> bool:
-    """Tell whether there are at most ``limit`` subsets, without computing astronomic binomials."""
+    """Return whether there are at most ``limit`` subsets, without computing huge binomials."""
     count = 1
     for place in range(min(w, cells - w)):
         count = count * (cells - place) // (place + 1)
@@ -136,7 +136,7 @@ class Subset(Oracle):
         return np.array(table, dtype=np.int64)
 
     def flaw(self) -> str:
-        """Check the size, the number of sets, and that the weights leave no less than nothing."""
+        """Check the size, the number of sets, and that no weight is negative."""
         if not whole(self.w, low=1, high=self.domain - 1) or not _at_most(self.domain, self.w, MAX_SUBSETS):
             return "bad-subset"
         if not whole(self.inside, self.outside, high=self.span) or self._rest < 0:
@@ -164,7 +164,7 @@ class Subset(Oracle):
             ways = np.ascontiguousarray(pascal[: self.domain - 1, place])
             member = np.searchsorted(ways, left, side="right") - 1
             left = left - ways[member]
-            above = member >= cell  # the others close up over the true cell
+            above = member >= cell  # the other cells are numbered without the true cell
             below -= above
             rank += pascal[member + above, place + (above if with_cell else 0)]
         return rank + pascal[cell, below + 1] if with_cell else rank

@@ -1,6 +1,6 @@
 """Access control: keys in the body or the header.
 
-Keys are in the body so that beacons carry them; cookies are ignored, so no page can borrow somebody's.
+Keys are in the body so that beacons carry them; cookies are ignored, so no page can use another site's.
 """
 
 from __future__ import annotations

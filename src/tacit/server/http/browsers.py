@@ -1,6 +1,6 @@
 """Headers for browsers: which pages may read responses, and what our own pages may load.
 
-Only pages that a key is bound to may read, never with credentials; nothing that an answer holds runs as a script.
+Only pages that a key is bound to may read responses, never with credentials; no content of an answer runs as a script.
 """
 
 from __future__ import annotations

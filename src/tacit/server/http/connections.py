@@ -53,7 +53,7 @@ class Connection(HttpToolsProtocol):
             self._refuse("too-many-connections", f"All {self.most} connections are in use. Try again in a moment.")
 
     def data_received(self, data: bytes) -> None:
-        """Read on; time and size of a head count until it is complete."""
+        """Read bytes; limits on time and size apply until the head is complete."""
         if self._place == "end":
             self._place = "head"
         self._all_head = self._place == "head"
@@ -69,7 +69,7 @@ class Connection(HttpToolsProtocol):
             self._wait()
             self._bytes += len(data) if self._all_head else 0
         elif self._place == "body" and self.cycle.response_complete:
-            self._wait()  # answered early; the rest of the body must not take for ever
+            self._wait()  # answered early; limit the time for the rest of the body
         else:
             self._stop_waiting()
         if self._bytes > (HEAD_BYTES if self._place == "head" else MOST_BYTES):

@@ -42,7 +42,7 @@ RECEIPTS_PER_MINUTE = 60
 
 @dataclass
 class Server:
-    """What handlers work with."""
+    """The state that handlers use."""
 
     collector: Collector
     keys: Keys
@@ -65,7 +65,7 @@ class Server:
         self.telling = Rate("receipts", RECEIPTS_PER_MINUTE / 60, RECEIPTS_PER_MINUTE)
 
     def drain(self) -> None:
-        """Answer on, but let balancers and connections go elsewhere."""
+        """Keep answering, but let load balancers and connections switch to another collector."""
         self.readiness.is_draining = self.metrics.is_draining = True
 
 

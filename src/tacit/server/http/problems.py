@@ -85,7 +85,7 @@ def explain_failure(failure: Exception) -> TacitError:
 
 
 def _say_seldom(failure: TacitError) -> None:
-    """Log an outage by its code, at most once a second: every request fails while it lasts."""
+    """Log an outage by its code, at most once a second, because every request fails during it."""
     now = time.monotonic()
     if now - _SAID.get(failure.code, -SECONDS_BETWEEN) >= SECONDS_BETWEEN:
         _SAID[failure.code] = now

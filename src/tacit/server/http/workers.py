@@ -14,17 +14,17 @@ __all__ = ["Lane", "Workers"]
 
 AT_ONCE = 4
 WAITING = 64
-"""Questions, or works of another kind, that run or wait; more are refused."""
+"""Maximum questions, or other tasks, that run or wait; more are refused."""
 
 GRACE = 1.0
-"""Seconds that an interrupted question has to stop."""
+"""Seconds within which an interrupted question must stop."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Lane:
-    """Threads for one kind of work, so that it waits for no other kind."""
+    """Threads for one kind of work, so that it does not wait for other kinds."""
 
     def __init__(self, what: str) -> None:
         self._what, self._busy = what, 0
@@ -38,13 +38,13 @@ class Lane:
         running = asyncio.get_running_loop().run_in_executor(self._threads, lambda: work(*given, **options))
         self._busy += 1
         running.add_done_callback(self._end)
-        return await asyncio.shield(running)  # it is finished even if whoever asked hangs up
+        return await asyncio.shield(running)  # it runs to its end even if the client disconnects
 
     def _end(self, _: asyncio.Future[Any]) -> None:
         self._busy -= 1
 
     def close(self) -> None:
-        """Begin nothing more."""
+        """Accept no more work."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -72,7 +72,7 @@ class Workers:
             running = asyncio.get_running_loop().run_in_executor(self._threads, within)
             return await asyncio.wait_for(running, self._seconds + GRACE)
         except asyncio.CancelledError:
-            deadline.end()  # nobody waits for it any more
+            deadline.end()  # the client is gone
             raise
         except TimeoutError:
             message = f"This took more than {self._seconds:g} seconds."

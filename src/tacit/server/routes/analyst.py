@@ -128,17 +128,20 @@ def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
     try:
         collection, people, question = server.collector.read(lambda database: database.answering(text))
     except OverloadedError:
-        raise  # not about the question
+        raise  # not a problem of the question
     except TacitError as refusal:
         with suppress(TacitError):
             server.collector.read(lambda database: database.asked_about(text))
-            return answer | {"unforeseen": "It can be asked, but is no single question about people: no forecast."}
+            return answer | {
+                "unforeseen": "It can be asked, but it has no forecast, because it is not a single "
+                "question about people."
+            }
         return answer | {"problem": _problem(text, refusal)}
     answer |= {"people": people, "epsilon": float(collection.contract.epsilon)}
     answer |= {"collection": collection.id, "asked": question}
     try:
         column, width = half_width(collection, question, people=people, confidence=confidence)
-    except UnanswerableError as refusal:  # running it would say the same
+    except UnanswerableError as refusal:  # running it would raise the same error
         return answer | {"problem": _problem(text, refusal)}
     except TacitError as refusal:
         return answer | {"unforeseen": refusal.message}
@@ -153,7 +156,7 @@ def _finite(number: float) -> float | None:
 
 def _problem(text: str, refusal: TacitError) -> dict[str, Any]:
     span = refusal.span if isinstance(refusal, QueryError) else None
-    if isinstance(refusal, UnknownNameError):  # about a table: looked up in the database, so it has no span
+    if isinstance(refusal, UnknownNameError):  # about a table, which has no span
         tables = (table for table in parse(text).find_all(exp.Table) if table.name == refusal.name)
         span = next((span_of(table) for table in tables), None)
     return {"code": refusal.code, "detail": refusal.message, "span": span}

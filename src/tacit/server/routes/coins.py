@@ -1,6 +1,6 @@
 """The route for coins, which assign a person's views and seeds, for clients that may report for that person.
 
-A device asks once, before its first report, and keeps the coin. It tells nothing about other people's.
+A device asks once, before its first report, and keeps the coin. A coin reveals nothing about other people's coins.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from tacit.server.store.ledger import declared_total
 __all__ = ["CONTRACTS"]
 
 LARGEST = 12
-"""Views that are listed with their codes."""
+"""Maximum views that are listed with their codes."""
 
 
 async def collections(server: Server, call: Call) -> Response:
@@ -56,7 +56,7 @@ async def dictionary(server: Server, call: Call) -> Response:
 
 
 async def audit(server: Server, call: Call) -> Response:
-    """Return the exact audit: the most that a person can give away, and what answers tell by now."""
+    """Return the exact audit: the most that a person's reports can reveal, and what answers reveal by now."""
     collection = server.collector.collection(call.request.path_params["id"])
     result = await asyncio.to_thread(collection.audit)
     privacy = await asyncio.to_thread(server.collector.privacy, collection)
@@ -118,7 +118,7 @@ CONTRACTS = (
         "GET",
         "/v1/collections/{id}/audit",
         audit,
-        "The exact audit: the worst-case loss of a person and of every channel, and what answers tell readers.",
+        "The exact audit: the worst-case loss of a person and of every channel, and what answers reveal to readers.",
         returns={
             "type": "object",
             "required": ["ok", "epsilon", "worst_loss", "channels"],

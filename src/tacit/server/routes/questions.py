@@ -1,6 +1,6 @@
 """Routes for questions: SQL in, estimates with errors out; marginal tables and synthetic rows.
 
-Answers are JSON, or Arrow streams for those who accept them, which carry every number as it was computed.
+Answers are JSON, or Arrow streams for clients that accept them, which carry every number as computed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tacit.server.http.endpoints import Call, Endpoint, Server
 __all__ = ["QUESTIONS"]
 
 MOST_ROWS = 200_000
-"""Synthetic rows of one request: about 50 MB with thirty attributes."""
+"""Maximum synthetic rows of one request: about 50 MB with thirty attributes."""
 
 MOST_ATTRIBUTES = 16
 LONGEST_NUMBER = 64
-"""Digits of a decimal parameter."""
+"""Maximum digits of a decimal parameter."""
 
 FLAGS = ("simultaneous", "superpopulation", "consistent")
 
@@ -113,7 +113,7 @@ def _options(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameter(value: Any) -> Any:
-    """Return a constant; one with all its decimal digits is an object, because JSON's numbers may lose some."""
+    """Return a constant; an exact decimal is an object, because JSON's numbers may lose digits."""
     if not isinstance(value, dict):
         return value
     text = value.get("number")

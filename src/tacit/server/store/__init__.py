@@ -1,1 +1,1 @@
-"""A collector's stores: the inbox, the analytical database, and what moves reports between them."""
+"""A collector's stores: the inbox, the analytical database, and the mover of reports between them."""

@@ -143,13 +143,13 @@ class Analytical:
         return json.dumps(defined) if defined else remembered or "{}"
 
     def roll_up(self, remembered: str | None) -> None:
-        """Define rollups again that a rebuilt database lacks; without them answers are the same, but slower."""
+        """Recreate rollups that a rebuilt database lacks; without them answers are the same, but slower."""
         try:
             known = self._engine.rollups()
             for table, by in json.loads(remembered or "{}").items():
                 if table not in known and self._engine.has_table(table):
                     self._engine.add_rollup(table, by)
-        except Exception as cause:  # a full disk, say; questions read the reports themselves
+        except Exception as cause:  # such as a full disk; questions then read the reports themselves
             LOG.error("rollups cannot be defined again: %s", type(cause).__name__)
         self.database = Database(self._engine, self.unbound)
 
@@ -166,7 +166,7 @@ class Analytical:
             journal.rename(aside.with_name(f"{aside.name}.wal"))
 
     def read_stamp(self) -> None:
-        """Let changes be compared with the stamp as another collector left it."""
+        """Read the stamp again, to compare changes with the one another collector left."""
         self._engine.stamp()
 
     @property
@@ -191,7 +191,7 @@ class Analytical:
         return int(self._engine.fetch(*count_rows(table), {})["n"][0].as_py()) // len(service.channels)
 
     def probe(self) -> None:
-        """Write something and read it back."""
+        """Write a value and read it back."""
         if not self.is_in_place():
             message = "The analytical database was deleted or replaced. It will be rebuilt from the inbox."
             raise OverloadedError(message, code="store-replaced", retry_after=5)
@@ -201,5 +201,5 @@ class Analytical:
 
     def close(self) -> None:
         """Close the database, in any state."""
-        with contextlib.suppress(Exception):  # an engine that failed may refuse that as well
+        with contextlib.suppress(Exception):  # a failed engine may refuse that as well
             self._engine.close()

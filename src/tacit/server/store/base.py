@@ -35,15 +35,14 @@ __all__ = [
 DIGEST_BYTES = 12
 
 Lead = Literal["", "same", "passed", "ended"]
-"""Whether this collector leads those that share a store, and since it last did: nobody else led, somebody did, or
-somebody's lease ran out."""
+"""Whether this collector leads, and what happened since: nobody else led, another did, or its lease ran out."""
 
 
 class RacedError(OverloadedError):
-    """Another collector changed the same rows at the same time; nothing was stored, and repeating it helps."""
+    """Another collector changed the same rows at the same time; nothing was stored, and a retry helps."""
 
     def __init__(self) -> None:
-        super().__init__("Another collector stores the same reports. Try again in a moment.", code="leader-busy")
+        super().__init__("Another collector is storing the same reports. Try again in a moment.", code="leader-busy")
 
 
 class Identity(NamedTuple):
@@ -193,10 +192,10 @@ class ReportStore(Protocol):
         """Write everything inside, or nothing."""
 
     def lead(self, seconds: float) -> AbstractContextManager[Lead]:
-        """Lead the collectors of this store while something is done, or not if others do so for that long."""
+        """Lead the collectors of this store within a context; yield whether it leads, after up to ``seconds``."""
 
     def begin_storing(self, people: Iterable[Person]) -> None:
-        """Keep deletions away until the transaction ends, and others from storing these people."""
+        """Block deletions until the transaction ends, and other collectors from storing these people."""
 
     def standing(self) -> Standing:
         """Return what other collectors may have changed."""

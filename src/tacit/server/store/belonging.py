@@ -19,13 +19,13 @@ def is_of(stamp: Stamp | None, identity: str, generation: str | None, *, is_else
     if not mine and generation is None:
         message = (
             "The analytical database belongs to another inbox, and this one is new. "
-            "Bring inbox.db back from the newest copy, or move reports.tacit away."
+            "Restore inbox.db from the newest copy, or move reports.tacit away."
         )
         raise EngineError(message, code="inbox-missing")
     if mine and generation is not None and stamp.generation > int(generation) + 1 and not is_elsewhere:
         message = (
             "The inbox is older than the analytical database: it lacks reports that were acknowledged. "
-            "Bring the newest inbox.db back, or remove reports.tacit to go on with what the inbox holds."
+            "Restore the newest inbox.db, or remove reports.tacit to continue with the reports in the inbox."
         )
         raise OverloadedError(message, code="inbox-behind", retry_after=60)
     return mine

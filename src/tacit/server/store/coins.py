@@ -1,6 +1,6 @@
 """The key with which a store assigns views and seeds, and whether liars could have chosen the ids it assigns by.
 
-The key stays in the inbox, and so in archives; the analytical database, the log and evidence do not have it.
+The key is stored in the inbox, and therefore in archives, but not in the analytical database, the log or evidence.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tacit.server.store.validate import Person
 __all__ = ["UNBOUND", "Coins"]
 
 KEY = "coin-key"
-"""Where a store remembers the key."""
+"""Name of the setting that stores the key."""
 
 UNBOUND = "unbound/"
-"""Marks a collection of which a report was stored without proof of who sent it."""
+"""Prefix of the setting that marks a collection with a report stored without proof of its sender."""
 
 
 class Coins:
-    """What a store assigns to people."""
+    """The views and seeds that a store assigns to people."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
@@ -34,7 +34,7 @@ class Coins:
         return self._inbox.recall(KEY)
 
     def prepare(self, collection: Collection) -> None:
-        """Make a key before anybody can report to a collection that needs one."""
+        """Create a key before anybody can report to a collection that needs one."""
         if collection.contract.assigned and self.key is None:
             self._inbox.remember(**{KEY: secrets.token_hex(32)})
 
@@ -60,7 +60,7 @@ class Coins:
         return assignment.coin(person)
 
     def is_unbound(self, collection: Collection) -> bool:
-        """Tell whether a report of a collection that assigns views was stored without proof of who sent it."""
+        """Return whether a report of a collection with assigned views was stored without proof of its sender."""
         return collection.contract.assigned and self._inbox.recall(f"{UNBOUND}{collection.id}") is not None
 
     def note_unbound(self, collection: Collection) -> None:

@@ -9,7 +9,7 @@ __all__ = ["fault_of"]
 
 
 def fault_of(cause: Exception, *, failed: bool) -> TacitError:
-    """Return a failure of a move; ``failed`` says that it is the database's own, which must then be reopened."""
+    """Return the fault of a failed move; ``failed`` means that the database itself failed and must be reopened."""
     if isinstance(cause, EngineError) and _is_certain(cause, failed=failed):
         return cause
     if not failed:

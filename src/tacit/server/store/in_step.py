@@ -29,7 +29,7 @@ Service = tuple[Collection, ServiceContract]
 
 
 class InStep:
-    """Both stores of a collector; whoever calls makes sure that nothing else changes them."""
+    """Both stores of a collector; the caller ensures that nothing else changes them."""
 
     def __init__(self, inbox: Inbox, analytical: Analytical, *, is_elsewhere: bool) -> None:
         self._inbox, self._analytical, self._is_elsewhere = inbox, analytical, is_elsewhere

@@ -34,7 +34,7 @@ WAITING_REQUESTS, WAITING_REPORTS = 2_000, 10_000
 """Queue limit, about half a second of work; more is refused."""
 
 TRIES = 20
-"""How often reports are stored again because another collector was faster."""
+"""Maximum retries of a transaction after another collector stored the same reports."""
 
 MOST_BEHIND = 100_000
 """Reports that may wait for the analytical database; more are refused, so that questions wait only seconds."""
@@ -129,7 +129,7 @@ class Inbox(Records):
         self._quotas.check(report.service for report in reports)
         answer: Future[list[Status]] = Future()
         with self._entering:
-            if not self._is_open:  # nobody would ever answer
+            if not self._is_open:  # the writer has stopped, so nobody would answer
                 message = "The collector is shutting down. Send it again when it is back."
                 raise OverloadedError(message, code="ending")
             with self._counting:
@@ -163,14 +163,14 @@ class Inbox(Records):
                 try:
                     results = self._store_group(group)
                     break
-                except RacedError:  # another collector has stored the same report: look again
+                except RacedError:  # another collector has stored the same report: validate again
                     if not tries_left:
                         raise
         except OverloadedError as failure:
             for request in group:
                 request.answer.set_exception(failure)
             return
-        except Exception as cause:  # whatever fails, nobody may wait for ever
+        except Exception as cause:  # whatever fails, every request must get an answer
             message = f"Reports cannot be stored ({type(cause).__name__}). Nothing was stored."
             problem = outage("Reports cannot be stored", cause) or InternalError(message)
             for request in group:

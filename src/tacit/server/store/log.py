@@ -26,7 +26,7 @@ Clock = Callable[[], datetime.datetime]
 
 
 def now() -> datetime.datetime:
-    """Return the time of this moment."""
+    """Return the current time."""
     return datetime.datetime.now(datetime.UTC)
 
 
@@ -58,7 +58,7 @@ class Log:
             raise problem from None
 
     def probe(self) -> None:
-        """Write something, or raise."""
+        """Write a value, or raise."""
         with self._lock:
             self._check_place()
             [(number,)] = self._file.execute("PRAGMA user_version").fetchall()
@@ -100,5 +100,5 @@ class Log:
 
 
 def hash_of(text: str) -> str:
-    """Return what the log keeps of a question: a hash."""
+    """Return the hash of a question, which is all that the log records of it."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

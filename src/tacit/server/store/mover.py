@@ -2,7 +2,7 @@
 
 Every move is repeatable: the engine refuses reports that it already has, so a crash between the two stores repeats work
 but loses nothing. A failure is kept as a fault, with a code and a reason, until a move succeeds. Of the collectors that
-share a store, the one that leads moves, deletes and rebuilds; it leads for the length of one piece of work.
+share a store, only the leader moves, deletes and rebuilds; it leads for one piece of work at a time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ IDLE_SECONDS = 0.5
 """Seconds that reports may wait in the inbox between questions."""
 
 SLICE_SECONDS = 0.5
-"""Seconds of moving after which a waiting question has its turn."""
+"""Seconds of moving after which waiting questions run."""
 
 PAUSE = 0.001
 """Seconds between slices: locks are not granted in order."""
@@ -45,7 +45,7 @@ FAULT_SECONDS = 2.0
 """Seconds until a failed move is retried."""
 
 PASSING = ("move-failed", "no-store")
-"""Faults that may be gone at the second try."""
+"""Faults that a second try may fix."""
 
 TAKEN_OVER = ("store-in-use", "lease-lost")
 """Errors after which another collector may have changed the database."""
@@ -54,7 +54,7 @@ SUSPICIOUS = ("engine-failed", "io-error", "damaged-store")
 """Errors after which a writable database may contain unreadable pages."""
 
 ALONE_SECONDS = 15.0
-"""Seconds that work which must be done alone waits for other collectors: longer than a lease lasts."""
+"""Seconds that exclusive work waits for other collectors: longer than a lease."""
 
 LOG = logging.getLogger("tacit.server")
 
@@ -62,7 +62,7 @@ Learn = Callable[[Standing], None]
 
 
 class Mover(InStep):
-    """Moves reports of one collector, in its own thread and on request; ``learn`` is told what others have changed."""
+    """Moves reports of one collector, in its own thread and on request; ``learn`` gets the changes of others."""
 
     def __init__(
         self,
@@ -116,9 +116,9 @@ class Mover(InStep):
 
     @contextmanager
     def _leading(self, seconds: float) -> Iterator[bool]:
-        """Lead the collectors of this store, or not if others do so for that long."""
+        """Lead the collectors of this store; yield whether it leads, after waiting up to ``seconds``."""
         with self._inbox.lead(seconds) as lead:
-            self._compared = self._compared and lead != "ended"  # its leader may have been in the middle of anything
+            self._compared = self._compared and lead != "ended"  # the last leader may have been interrupted
             self._has_passed = self._has_passed or lead == "passed"
             yield bool(lead)
 
@@ -133,7 +133,7 @@ class Mover(InStep):
             yield
 
     def version(self) -> object:
-        """Return what every change of the database changes; never the same while a deletion waits to be applied."""
+        """Return a version that every change of the database changes; it is always new while a deletion is pending."""
         if not self._inbox.is_shared:
             return self.changes
         standing = self._inbox.standing()
@@ -142,7 +142,7 @@ class Mover(InStep):
 
     def _watch(self) -> None:
         """Learn what other collectors have stored, moved and published."""
-        with contextlib.suppress(TacitError):  # an unreachable store, of which a fault tells
+        with contextlib.suppress(TacitError):  # an unreachable store, which a fault reports
             self._learn(self._inbox.standing())
             self._inbox.count_again()
 
@@ -157,7 +157,7 @@ class Mover(InStep):
                 yield
 
     def move(self, seconds: float = float("inf"), *, since: float = float("inf")) -> int:
-        """Move reports, for some seconds at most, unless all pending ``since`` a moment were. Failures are a fault."""
+        """Move reports for at most ``seconds``, unless all pending at ``since`` are moved; failures become a fault."""
         with self._lock:
             self._refuse_at_the_end()
             try:
@@ -176,16 +176,16 @@ class Mover(InStep):
         end = began + seconds
         self.turns.begin_move()
         moved, self.fault = self._try(end)
-        if self.fault is not None and self.fault.code in PASSING:  # a new connection may be enough
+        if self.fault is not None and self.fault.code in PASSING:  # a new connection may suffice
             more, self.fault = self._try(end)
             moved += more
         if self.fault is None and time.monotonic() < end:
             self.turns.end_move(began)
-        self._refuse_at_the_end()  # reports may have arrived meanwhile
+        self._refuse_at_the_end()  # reports may have arrived in the meantime
         return moved
 
     def _move_in_slices(self) -> None:
-        """Move everything, and let questions have the database in between."""
+        """Move everything in slices, with time for questions in between."""
         since = time.monotonic() - IDLE_SECONDS
         if self._inbox.is_shared and self.fault is None and self._is_idle():
             return
@@ -193,11 +193,11 @@ class Mover(InStep):
             time.sleep(PAUSE)
 
     def _is_idle(self) -> bool:
-        """Return whether other collectors have left nothing to do, and note that this one's reports are moved."""
+        """Return whether other collectors have moved everything, and record that this collector's reports are moved."""
         received = self._inbox.count_received()
         try:
             standing = self._inbox.standing()
-        except OverloadedError:  # a move finds out why
+        except OverloadedError:  # the move will report why
             return False
         if standing.is_waiting or standing.deletions:
             return False
@@ -227,7 +227,7 @@ class Mover(InStep):
             return recorded
 
     def _refuse_at_the_end(self) -> None:
-        """Refuse to use a closed store, or to answer from an incomplete one."""
+        """Raise if the store is closed or incomplete."""
         if self._stopped.is_set():
             message = "The collector is shutting down. Try again when it is back."
             raise OverloadedError(message, code="ending")
@@ -307,7 +307,7 @@ class Mover(InStep):
         return moved, fault
 
     def _all_batches(self, end: float) -> Iterator[tuple[str, list[str], Iterator[dict[str, int]]]]:
-        """Return what moves each service with pending reports or, in snapshots, each collection."""
+        """Return the movers of services with pending reports or, in snapshots, of collections."""
         if self._snapshots.least:
             for one in self._analytical.database.collections:
                 names = [compiled.service.name for compiled in one.contract.services]
@@ -336,11 +336,11 @@ class Mover(InStep):
         """
         name, sends = compiled.service.name, compiled.service.sends
         place = (collection.id, name)
-        last = self._inbox.last_pending(*place)  # later reports wait for the next move: there may be no end
+        last = self._inbox.last_pending(*place)  # later reports wait for the next move, or this one might never end
         people = max(1, MOVED_AT_ONCE // sends)
         first = True
         while last and not self._stopped.is_set() and (first or time.monotonic() < end):
-            first = False  # one batch is moved in any case: of few reports, none may be left
+            first = False  # always move one batch, so that few reports are not left behind
             waiting = self._inbox.pending(*place, sends, people)
             if not waiting.numbers or waiting.numbers[0] > last:
                 break
@@ -361,5 +361,5 @@ class Mover(InStep):
 
 
 def _busy() -> OverloadedError:
-    message = "Another collector of this store is busy with it. Try again in a moment."
+    message = "Another collector is working on this store. Try again in a moment."
     return OverloadedError(message, code="leader-busy", retry_after=2)

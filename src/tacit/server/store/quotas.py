@@ -17,14 +17,14 @@ from tacit.server.store.log import Clock, now
 __all__ = ["USED", "Quotas"]
 
 USED = "used"
-"""Where a collector remembers what it has stored today; in a shared store its name follows."""
+"""Name of the setting with today's counts of a collector; in a shared store its name follows."""
 
 LONGEST_WAIT = 3_600
-"""Seconds after which a client may try again at the latest: a quota may be raised before midnight."""
+"""Maximum Retry-After, in seconds: a quota may be raised before midnight."""
 
 
 class Quotas:
-    """The limits of services, and what is used of them."""
+    """The limits of services, and their current use."""
 
     def __init__(self, limits: Mapping[str, int], before: str | None, clock: Clock = now) -> None:
         self._limits, self._clock = dict(limits), clock
@@ -33,7 +33,7 @@ class Quotas:
             self._own.update(used["reports"])
 
     def _today(self) -> str:
-        """Return the day; what was used on another one does not count."""
+        """Return the day; the counts of another day are dropped."""
         day = self._clock().date().isoformat()
         if day != self._day:
             self._day, self._own, self._others = day, Counter(), Counter()
@@ -53,11 +53,11 @@ class Quotas:
                 moment = self._clock()
                 midnight = moment.replace(hour=0, minute=0, second=0) + datetime.timedelta(days=1)
                 wait = min(LONGEST_WAIT, max(1, round((midnight - moment).total_seconds())))
-                message = f"The quota of {service} is used up: {limit:,} reports a day (UTC). Send it again later."
+                message = f"The quota of {service} is used up: {limit:,} reports per day (UTC). Send it again later."
                 raise OverloadedError(message, code="over-quota", retry_after=wait)
 
     def with_more(self, services: Iterable[str]) -> str:
-        """Return what a collector remembers once it has stored these."""
+        """Return the counts to store together with these reports."""
         day = self._today()
         return json.dumps({"day": day, "reports": self._own + Counter(services)})
 
@@ -67,7 +67,7 @@ class Quotas:
         self._own.update(services)
 
     def learn(self, remembered: Iterable[str]) -> None:
-        """Count what other collectors remember."""
+        """Add the counts of other collectors."""
         day, others = self._today(), Counter[str]()
         for used in map(json.loads, remembered):
             if used["day"] == day:

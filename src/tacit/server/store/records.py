@@ -50,7 +50,7 @@ class Records:
         self._tombstones = Tombstones(bytes.fromhex(self._store.state("tombstone-key") or ""))
         self._lock = threading.Lock()  # between the writer thread and all other writers
         self.reopenings = 0
-        """How often the store was opened anew; another collector may have written each time."""
+        """How often the store was reopened; another collector may have written each time."""
         self._load()
 
     def _load(self) -> None:
@@ -72,7 +72,7 @@ class Records:
         return sizes
 
     def lead(self, seconds: float) -> AbstractContextManager[Lead]:
-        """Lead the collectors of this store while something is done, or not if others do so for that long."""
+        """Lead the collectors of this store within a context; yield whether it leads, after up to ``seconds``."""
         return self._store.lead(seconds)
 
     def standing(self) -> Standing:
@@ -128,7 +128,7 @@ class Records:
         return frozenset(place for place, _ in self._places.values())
 
     def count_received(self) -> dict[int, int]:
-        """Return how many reports of each place were stored since the start, including those pending then."""
+        """Return how many reports of each place were stored since the start, including those pending at the start."""
         return dict(self._stored)
 
     def catch_up(
@@ -146,7 +146,7 @@ class Records:
 
     @property
     def stored(self) -> int:
-        """How many reports were stored since the start, including those pending then."""
+        """How many reports were stored since the start, including those pending at the start."""
         return self._stored.total()
 
     @contextmanager
@@ -185,7 +185,7 @@ class Records:
             raise self._unavailable(cause) from None
 
     def probe(self) -> None:
-        """Write something and read it back."""
+        """Write a value and read it back."""
         with self._lock, self._transaction():
             self._store.check()
             name = f"probe {self.collector}".strip()

@@ -3,7 +3,7 @@
 A person is counted when all reports to all services of the collection are there, together with at least ``least - 1``
 others who were not counted before. The store remembers the last report of the newest snapshot before anything of it is
 moved: after a crash, or when the analytical database is rebuilt, the same people are counted as before. It also
-remembers the smallest class, by public columns, that came in one step: that is whom a person hides among.
+remembers the smallest class, by public columns, added in one step: these people hide each other.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tacit.server.store.validate import Person
 __all__ = ["Batch", "Snapshots"]
 
 MOST_AT_ONCE = 100_000
-"""People of one snapshot; the setting itself may not be larger."""
+"""Maximum people of one snapshot, and of the setting."""
 
-MIXED = "some reports were counted as they came, before snapshots were set or while they were off."
+MIXED = "some reports were counted as they arrived, before snapshots were enabled or while they were off."
 
 
-PARTLY = "a person was deleted from some services only, and is alone in not having reported to them."
+PARTLY = "a person was deleted from some services only, and is the only one without reports to them."
 
-BULK = "reports were loaded in bulk beside others, and it is not known who came with whom."
+BULK = "reports were loaded in bulk beside others, so the people of each step are unknown."
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Batch:
 
 
 class Snapshots:
-    """Decides who is counted when; ``least`` is None to go on as the store remembers, and 0 for no snapshots."""
+    """Decides who is counted when; ``least`` is None to use the stored setting, and 0 for no snapshots."""
 
     def __init__(self, inbox: Inbox, least: int | None) -> None:
         if least is not None and least != 0 and not 2 <= least <= MOST_AT_ONCE:
@@ -70,7 +70,7 @@ class Snapshots:
             inbox.remember(snapshot=str(self.least))
 
     def add(self, collection: Collection) -> None:
-        """Note a collection; once reports were counted without snapshots, that is remembered."""
+        """Add a collection; remember whether reports were counted without snapshots."""
         state = self._state(collection.id)
         if not state.reason and self._count_reports(collection.id) and not (self.least and state.people):
             self._remember(collection.id, replace(state, reason=MIXED))
@@ -88,7 +88,7 @@ class Snapshots:
         total = collection.contract.reports
         now = (self._inbox.stored, self._inbox.recall("generation"))
         if self._waiting.get(collection.id) == now:
-            return None  # nothing came since there were too few
+            return None  # nothing has arrived since there were too few
         while True:
             whole = _whole(self._inbox.waiting(collection.id), total)
             due = [person for person, numbers in whole.items() if numbers[-1] <= state.last]
@@ -102,7 +102,7 @@ class Snapshots:
                 for one in collection.contract.services
             }
             if sum(len(waiting.numbers) for waiting in read.values()) == len(numbers):
-                break  # else some were damaged, and their people are not whole
+                break  # otherwise some were damaged, so their people are incomplete
         if not due:
             last = max(whole[person][-1] for person in chosen)
             self.grew(collection.id, last, len(chosen), _smallest(read))
@@ -112,16 +112,16 @@ class Snapshots:
         return Batch(tables, {name: waiting.numbers for name, waiting in read.items()})
 
     def grew(self, collection: str, last: int, people: int, smallest: int) -> None:
-        """Remember that people came in one step."""
+        """Record the people added in one step."""
         state = self._state(collection)
         least = min(smallest, state.smallest) if state.people else smallest
         grown = replace(state, last=max(last, state.last), people=state.people + people, smallest=least)
         self._remember(collection, grown)
 
     def forgot(self, collection: Collection, services: Sequence[str]) -> None:
-        """Remember that a person who may have been counted was deleted: the others are fewer.
+        """Record that a person who may have been counted was deleted, so that fewer are left.
 
-        Whoever is deleted from some services only is alone in not having reported to them.
+        A person who is deleted from some services only is the only one without reports to them.
         """
         state = self._state(collection.id)
         state = replace(state, forgotten=state.forgotten + 1)
@@ -130,7 +130,7 @@ class Snapshots:
         self._remember(collection.id, state)
 
     def add_load(self, collection: str, sizes: Callable[[], ClassSizes]) -> None:
-        """Remember a bulk load, given the classes that are counted after it: the first one is a snapshot."""
+        """Record a bulk load, given the class sizes after it; the first load is a snapshot."""
         if not self.least:
             return
         state = self._state(collection)
@@ -140,7 +140,7 @@ class Snapshots:
             self.grew(collection, 0, *sizes())
 
     def rounds_with_people(self, parts: Sequence[Collection]) -> Sequence[Collection]:
-        """Return the rounds of a panel in which people were counted, or the first; of anything else what it is."""
+        """Return the rounds of a panel in which people were counted (at least the first), or the collection itself."""
         return [part for part in parts if self._state(part.id).people] or parts[:1]
 
     def crowd(self, collection: str) -> ClassSizes | str:
@@ -163,7 +163,7 @@ class Snapshots:
 
 
 def _whole(waiting: Iterable[tuple[int, Person]], total: int) -> dict[Person, list[int]]:
-    """Return the people whose reports are all there, with their numbers in order."""
+    """Return the people whose reports have all arrived, with their sorted numbers."""
     numbers: dict[Person, list[int]] = defaultdict(list)
     for number, person in waiting:
         numbers[person].append(number)

@@ -1,7 +1,7 @@
-"""Turns of questions and moves: a move waits for the questions that are being answered, but not for long.
+"""Alternation of questions and moves: a move waits briefly for running questions.
 
-A question whose reports were moved meanwhile must be asked again. So moves let it finish, and those who ask next wait
-for the move, which serves them all.
+A question whose reports were moved in the meantime must be repeated. So moves let it finish, and new questions wait for
+the move, which serves them all.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from contextlib import contextmanager
 __all__ = ["Turns"]
 
 PATIENCE = 1.0
-"""Seconds that a move waits for questions that are being answered."""
+"""Seconds that a move waits for running questions."""
 
 
 class Turns:
-    """Counts the questions that are being answered, and remembers when the last complete move began."""
+    """Counts running questions, and records when the last complete move began."""
 
     def __init__(self) -> None:
         self._questions, self._none = 0, threading.Condition()
@@ -27,7 +27,7 @@ class Turns:
 
     @contextmanager
     def question(self) -> Iterator[None]:
-        """Answer a question; begin while nothing moves."""
+        """Run a question, starting while nothing moves."""
         with self._none:
             self._questions += 1
         try:
@@ -38,7 +38,7 @@ class Turns:
                 self._none.notify_all()
 
     def begin_move(self) -> None:
-        """Note that a move begins: no question does until it is over."""
+        """Record that a move begins: no question starts until it ends."""
         self._patient_until = time.monotonic() + PATIENCE
 
     def wait(self) -> None:
@@ -47,9 +47,9 @@ class Turns:
             self._none.wait_for(lambda: not self._questions, max(0.0, self._patient_until - time.monotonic()))
 
     def end_move(self, began: float) -> None:
-        """Note that everything was moved that was pending when a move began."""
+        """Record that everything pending at the start of a move was moved."""
         self._complete_since = began
 
     def is_moved(self, when: float) -> bool:
-        """Return whether everything was moved that was pending at a moment."""
+        """Return whether everything pending at a moment was moved."""
         return self._complete_since >= when

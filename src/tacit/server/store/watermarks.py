@@ -32,7 +32,7 @@ MOVING_SECONDS = 2.0
 """Seconds from when a question was asked until it waits no longer for reports to be moved; its note counts the rest."""
 
 TRIES = 3
-"""Times that a question is repeated because reports were moved meanwhile; the last time, moving waits."""
+"""Maximum repetitions of a question because reports were moved in the meantime; moving waits for the last one."""
 
 SAID = ("disk-full",)
 """Faults of moving with which questions are still answered, with a note."""
@@ -40,7 +40,7 @@ SAID = ("disk-full",)
 T = TypeVar("T")
 
 Text = str | tuple[Sequence[str], str | None]
-"""A question, or the attributes and the service that a table or synthetic rows are about."""
+"""A question, or the attributes and service of a table or synthetic rows."""
 
 
 class _AgainError(OverloadedError):
@@ -56,7 +56,7 @@ class Mark:
 
 
 class Watermarks:
-    """Asks the database, and measures the watermark."""
+    """Queries the database, and measures the watermark."""
 
     def __init__(self, inbox: Inbox, analytical: Analytical, mover: Mover) -> None:
         self._inbox, self._analytical, self._mover = inbox, analytical, mover
@@ -64,7 +64,7 @@ class Watermarks:
     def measure(self, text: Text, parameters: Sequence[Any], ask: Callable[[Database], T]) -> tuple[T, Mark]:
         """Return an answer and the watermark of exactly the reports it counts, which are those of a question's text."""
         asked = asked_at()
-        for _ in range(1 if self._inbox.is_shared else TRIES - 1):  # others move all the time
+        for _ in range(1 if self._inbox.is_shared else TRIES - 1):  # other collectors may move at any time
             self._settle(asked)
             with suppress(_AgainError), ExitStack() as answering:
                 with self._mover.still():
@@ -83,7 +83,7 @@ class Watermarks:
                     return answer, mark
         self._settle(asked)
         with self._mover.alone():
-            self._mover.version()  # it learns what others have published
+            self._mover.version()  # it also adopts what others have published
             mark = self._mark(text, parameters)
             return self.read(ask), mark
 
@@ -107,7 +107,7 @@ class Watermarks:
             if isinstance(cause, OverloadedError) and cause.code not in REMEDIES:
                 raise  # it took too long, or the collector is shutting down
             if isinstance(cause, TacitError) and not isinstance(cause, EngineError):
-                raise  # about the question
+                raise  # an error in the question
             if self._analytical.database is database and not self._mover.has_failed(cause):
                 raise
             message = f"The analytical database cannot be read ({type(cause).__name__}). It will be reopened."
@@ -131,7 +131,7 @@ class Watermarks:
     def _asked_about(
         self, text: Text, parameters: Sequence[Any], sizes: dict[tuple[str, str], Sizes], *, certain: bool
     ) -> list[tuple[Collection, ServiceContract]]:
-        """Return the services that a question is about, even if the database has none of their reports.
+        """Return the services that a question reads, even if the database has none of their reports.
 
         These include tiers of the same rounds and, if reports cannot be moved, newer collections.
         """

@@ -1,6 +1,7 @@
-"""What compiles expressions of questions to the catalog to functions of a row.
+"""Compile expressions in catalog questions to functions of a row.
 
-Each is a function, the type of what it returns, and whether it returns several rows. Constants in quotes have the type
+A compiled expression has a function, a result type, and whether it returns several rows. Constants in quotes have the
+type
 ``unknown`` until they are compared with something, as in PostgreSQL.
 """
 
@@ -26,7 +27,7 @@ TEXTS = ("text", "name", "varchar", "char", "bpchar", "unknown")
 
 @dataclass(frozen=True)
 class Compiled:
-    """What an expression computes."""
+    """A compiled expression."""
 
     run: Callable[[Env], Any]
     type: str = "text"
@@ -35,7 +36,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What a group of rows has in common; of a window, a list with a value for each row."""
+    """The value of an aggregate for a group of rows; for a window, a list with a value for each row."""
 
     run: Callable[[Sequence[Env]], Any]
     type: str
@@ -51,11 +52,11 @@ class Compiler:
     parameters : sequence
         Values of the parameters, or None while the question is only described.
     kinds : list of str
-        Types of the parameters, ``unknown`` where the client does not say; filled in as they are found out.
+        Types of the parameters, ``unknown`` where the client does not declare them; filled in as they are inferred.
     subquery : function
         Runs a query within a scope and a row.
     methods : mapping
-        What compiles each kind of node; the first that fits.
+        The compiler of each kind of node; the first match applies.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Compiler:
         self.aggregates: list[Aggregate] | None = None
 
     def compile(self, node: exp.Expr | None, scope: Scope) -> Compiled:
-        """Return what an expression computes."""
+        """Compile an expression."""
         if node is None:
             message = "A part of the question is missing."
             raise UnsupportedSqlError(message)
@@ -88,7 +89,7 @@ class Compiler:
         return int(inner.name) - 1 if isinstance(inner, exp.Literal) and str(inner.name).isdigit() else None
 
     def coerce(self, one: Compiled, kind: str, node: exp.Expr | None = None) -> Compiled:
-        """Return an unknown constant as one of a type that it is used with."""
+        """Convert an unknown constant to the type it is used with."""
         place = self.number_of_parameter(node) if node is not None else None
         if place is not None and self.kinds[place] == "unknown" and kind != "unknown":
             self.kinds[place] = kind
@@ -97,12 +98,12 @@ class Compiler:
         return self.cast(one, kind)
 
     def alike(self, node: exp.Expr, other: exp.Expr, scope: Scope) -> tuple[Compiled, Compiled]:
-        """Return both sides of a comparison, of one type."""
+        """Return both sides of a comparison, with a common type."""
         left, right = self.compile(node, scope), self.compile(other, scope)
         return self.coerce(left, right.type, node), self.coerce(right, left.type, other)
 
     def cast(self, one: Compiled, kind: str) -> Compiled:
-        """Return a value as one of another type."""
+        """Convert a value to another type."""
         catalog, run, before = self.catalog, one.run, one.type
 
         def cast(env: Env) -> Any:
@@ -141,7 +142,7 @@ Method = Callable[[Compiler, Any, Scope], Compiled]
 
 
 def cast_value(catalog: Catalog, value: Any, before: str, kind: str) -> Any:
-    """Return a value as one of a type; names of tables and types become their numbers, and back."""
+    """Convert a value to a type; names of tables and types become their oids, and back."""
     if value is None:
         return None
     if kind in ("regclass", "regtype") and isinstance(value, str) and not value.isdigit():
@@ -163,7 +164,7 @@ def cast_value(catalog: Catalog, value: Any, before: str, kind: str) -> Any:
 
 
 def type_name(node: exp.Expr) -> str:
-    """Return the name of a type that a cast names."""
+    """Return the name of a cast's type."""
     text = node.sql(dialect="postgres").lower()
     text = text.partition("(")[0].strip() + ("[]" if text.endswith("[]") and "(" in text else "")
     result = oid_of_type("bpchar" if text == "char" else text)
@@ -178,7 +179,7 @@ def type_name(node: exp.Expr) -> str:
 
 
 def unsupported_error(node: exp.Expr) -> UnsupportedSqlError:
-    """Return the refusal of an expression."""
+    """Return the error for an unsupported expression."""
     message = f"{node.key.upper()} is not supported in questions about the catalog."
     return UnsupportedSqlError(message)
 

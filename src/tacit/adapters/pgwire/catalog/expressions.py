@@ -1,4 +1,4 @@
-"""Columns, constants, choices, arrays, functions and queries as values, in questions to the catalog."""
+"""Compile columns, constants, CASE, arrays, functions and subqueries in catalog questions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def parameter(compiler: Compiler, node: exp.Parameter, _: Scope) -> Compiled:
 
 
 def cast(compiler: Compiler, node: exp.Cast, scope: Scope) -> Compiled:
-    """Return a value as one of another type."""
+    """Convert a value to another type."""
     kind, inner = type_name(node.args["to"]), compiler.compile(node.this, scope)
     return compiler.cast(compiler.coerce(inner, kind, node.this) if inner.type == "unknown" else inner, kind)
 
@@ -119,7 +119,7 @@ def scalar(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
     def value(env: Env) -> Any:
         rows = run(env).rows
         if len(rows) > 1:
-            message = "A query that stands for a value returned several rows."
+            message = "A scalar subquery returned several rows."
             raise UsageError(message, code="bad-option")
         return rows[0][0] if rows else None
 
@@ -177,7 +177,7 @@ def field_or_call(compiler: Compiler, node: exp.Dot, scope: Scope) -> Compiled:
 def aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
     """Return the value that a group has for an aggregate."""
     if compiler.aggregates is None:
-        message = "An aggregate stands where there are no groups."
+        message = "An aggregate is not allowed here."
         raise UnsupportedSqlError(message)
     slot, collected = len(compiler.aggregates), compiler.aggregates
     compiler.aggregates = None
@@ -197,7 +197,7 @@ def _inner(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
 
 
 def _call_named(name: str) -> Method:
-    """Return what calls a function that the parser has a node of its own for."""
+    """Return the compiler of a function that has its own parser node."""
     return lambda compiler, node, scope: compiler.call(
         name, arguments_of(node) if name == "generate_series" else (), scope
     )
@@ -237,4 +237,4 @@ METHODS: dict[type[exp.Expr], Method] = {
     exp.SessionUser: _call_named("session_user"),
     exp.CurrentVersion: _call_named("version"),
 }
-"""What compiles each kind of node; the first that fits."""
+"""The compiler of each kind of node; the first match applies."""

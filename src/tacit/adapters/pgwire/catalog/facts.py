@@ -1,4 +1,4 @@
-"""What PostgreSQL 15 says about itself: relations of its catalog with their columns, and types with their numbers."""
+"""The catalog of PostgreSQL 15: its relations with their columns, and types with their oids."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def _relation_oids() -> dict[str, int]:
 
 
 def relation_oid(name: str) -> int | None:
-    """Return the number of a relation of the catalog."""
+    """Return the oid of a relation of the catalog."""
     return _relation_oids().get(name)
 
 
 def relation_name(oid: int) -> str | None:
-    """Return the name of a relation of the catalog by its number."""
+    """Return the name of a relation of the catalog by its oid."""
     return next((name for name, number in _relation_oids().items() if number == oid), None)
 
 
@@ -97,7 +97,7 @@ def _oids() -> dict[str, int]:
 
 
 def oid_of_type(name: str) -> int | None:
-    """Return the number of a type by any of its names.
+    """Return the oid of a type by any of its names.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def _by_oid() -> dict[int, dict[str, Any]]:
 
 
 def type_of_oid(oid: int) -> str | None:
-    """Return the name of a type by its number."""
+    """Return the name of a type by its oid."""
     row = _by_oid().get(oid)
     return None if row is None else str(row["typname"])
 

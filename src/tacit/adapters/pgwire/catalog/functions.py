@@ -1,6 +1,6 @@
-"""Functions that questions to the catalog call: by name, each with the type it returns.
+"""Functions in catalog questions: by name, each with its result type.
 
-None of them reaches beyond the catalog of the connection.
+They access nothing but the catalog of the connection.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tacit.adapters.pgwire.catalog.values import array_text, check_length, check
 __all__ = ["FUNCTIONS", "SETS", "VERSION", "Function"]
 
 VERSION = "15.0"
-"""Of PostgreSQL: whose catalog tools are shown."""
+"""The version of PostgreSQL whose catalog is shown to tools."""
 
 Function = tuple[str, Callable[..., Any]]
-"""The type of the result, and what computes it from the catalog and the arguments."""
+"""The result type, and the function of the catalog and the arguments."""
 
 CHANGES = ("insert", "update", "delete", "truncate", "references", "trigger", "create", "temp", "temporary", "execute")
 
@@ -32,12 +32,12 @@ def _constant(kind: str, value: object) -> Function:
 
 
 def _strict(kind: str, work: Callable[..., Any]) -> Function:
-    """Return a function that is NULL if an argument is."""
+    """Return a function that is NULL if any argument is NULL."""
     return kind, lambda _, *given: None if any(one is None for one in given) else work(*given)
 
 
 def _may(_: Catalog, *given: Any) -> bool | None:
-    """Tell whether a privilege is of reading: the last argument names it, perhaps several with commas."""
+    """Return whether the last argument names a privilege to read, perhaps several with commas."""
     if given[-1] is None:
         return None
     return any(word.strip().split(" ")[0] not in CHANGES for word in str(given[-1]).lower().split(","))
@@ -91,7 +91,7 @@ def _format(_: Catalog, pattern: Any, *given: Any) -> str | None:
 
 
 def _parse_identifier(text: Any, *_: Any) -> list[str]:
-    """Return the parts of a name with dots: what is quoted as it is, the rest in small letters."""
+    """Return the parts of a dotted name: quoted parts unchanged, others in lower case."""
     parts = re.findall(r'"((?:[^"]|"")*)"|([^."]+)', str(text))
     return [quoted.replace('""', '"') if quoted else plain.strip().lower() for quoted, plain in parts]
 
@@ -106,7 +106,7 @@ def _object(_: Catalog, *given: Any) -> str:
 
 
 def _replace(text: str, old: str, new: str) -> str:
-    """Replace a part of a text; the result is measured before it is made."""
+    """Replace a part of a text; the length of the result is checked first."""
     if not old:
         return text
     check_length(len(text) + text.count(old) * len(new))

@@ -26,7 +26,7 @@ AGGREGATES: dict[type[exp.Expr], tuple[str, Work]] = {
 
 
 def compile_aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Aggregate:
-    """Return a function of a group's rows; of a window, of all rows: it returns a value for each of them."""
+    """Return a function of a group's rows; for a window, a function of all rows with a value for each."""
     if isinstance(node, exp.Window):
         if not isinstance(node.this, exp.RowNumber):
             raise unsupported_error(node)
@@ -94,7 +94,7 @@ def order_key(compiler: Compiler, order: exp.Expr | None, scope: Scope) -> Calla
 
 
 class _Turned:
-    """A value that sorts in the other direction."""
+    """A value that sorts in descending order."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -110,7 +110,7 @@ class _Turned:
 
 
 def sort_key(value: Any, ordered: exp.Expr) -> Any:
-    """Return a key for one value: NULLs are last, or first if the order is descending, unless it is said."""
+    """Return the sort key of a value: by default NULLs are last, or first in descending order."""
     descending = bool(ordered.args.get("desc"))
     nulls_first = ordered.args.get("nulls_first")
     first = descending if nulls_first is None else bool(nulls_first)

@@ -13,7 +13,7 @@ __all__ = ["column_name", "fold_name", "trim_function"]
 
 
 def fold_name(node: exp.Expr | str | None) -> str:
-    """Return a name as PostgreSQL keeps it: in small letters unless it is quoted."""
+    """Return a name as PostgreSQL folds it: to lower case unless it is quoted."""
     if isinstance(node, str) or node is None:
         return (node or "").lower()
     return str(node.name) if node.args.get("quoted") else str(node.name).lower()
@@ -54,7 +54,7 @@ def trim_function(node: exp.Trim) -> str:
 
 
 def _is_constant(node: exp.Expr) -> bool:
-    """Tell whether a node is a constant, perhaps cast: it is then named after its type."""
+    """Return whether a node is a constant, perhaps cast, which is named after its type."""
     inner = node.this if isinstance(node, exp.Cast | exp.Paren) else None
     return _is_constant(inner) if inner is not None else column_name(node) == NAMELESS
 
@@ -92,4 +92,4 @@ WITHIN: dict[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Subquery: lambda node: node.this,
     exp.Select: lambda node: node.expressions[0] if node.expressions else exp.Null(),
 }
-"""Nodes that are named after a part of theirs."""
+"""Nodes that are named after one of their parts."""

@@ -1,4 +1,4 @@
-"""Comparisons, patterns, logic and arithmetic in questions to the catalog."""
+"""Compile comparisons, patterns, logic and arithmetic in catalog questions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMPARE: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
 
 
 def _divide(one: Any, other: Any) -> Any:
-    """Divide as PostgreSQL does: whole numbers by whole numbers give whole ones, towards 0."""
+    """Divide as PostgreSQL does: integer division truncates towards 0."""
     if other == 0:
         message = "A number is divided by 0."
         raise BindError(message, code="wrong-constant")
@@ -47,11 +47,11 @@ ARITHMETIC: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
 }
 PATTERNS = {"~": (False, False), "~*": (True, False), "!~": (False, True), "!~*": (True, True)}
 LARGEST = 1 << 128
-"""Numbers beyond this are no numbers of a catalog."""
+"""Upper limit of numbers in catalog questions."""
 
 
 def compare_values(compare: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
-    """Return a comparison; NULL if a side is."""
+    """Return a comparison; NULL if either side is NULL."""
     if one is None or other is None:
         return None
     if isinstance(one, bool) is not isinstance(other, bool) or isinstance(one, str) is not isinstance(other, str):
@@ -165,13 +165,13 @@ def pattern(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
 
 
 def _with_backslashes(wanted: str, escape: str) -> str:
-    """Return a pattern of LIKE with a backslash instead of another sign."""
+    """Return a LIKE pattern with a backslash as the escape character."""
     plain = wanted.replace("\\", "\\\\")
     return plain.replace(escape, "\\") if escape else plain
 
 
 def arithmetic(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
-    """Return sums, differences, products and bits."""
+    """Return sums, differences, products and bit operations."""
     work = ARITHMETIC[type(node)]
     left, right = compiler.alike(node.this, node.expression, scope)
     one, other = left.run, right.run
@@ -192,7 +192,7 @@ def arithmetic(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
 
 
 def concatenate(compiler: Compiler, node: exp.DPipe, scope: Scope) -> Compiled:
-    """Return two texts or arrays, one after the other."""
+    """Concatenate two texts or arrays."""
     left, right = compiler.compile(node.this, scope), compiler.compile(node.expression, scope)
     one, other = left.run, right.run
     kind, made = left.type if left.type.startswith("_") else "text", compiler.budget.count_memory
@@ -211,7 +211,7 @@ def concatenate(compiler: Compiler, node: exp.DPipe, scope: Scope) -> Compiled:
 
 
 def _several(node: exp.Expr) -> exp.Expr | None:
-    """Return ANY or ALL of several values, however the parser has read it."""
+    """Return ANY or ALL of several values, in any of the parser's forms."""
     if isinstance(node, exp.Any | exp.All):
         return node
     if isinstance(node, exp.Anonymous) and node.name.lower() == "all" and len(node.expressions) == 1:
@@ -220,7 +220,7 @@ def _several(node: exp.Expr) -> exp.Expr | None:
 
 
 def is_query(node: exp.Expr) -> bool:
-    """Tell whether a node is a query, perhaps in parentheses."""
+    """Return whether a node is a query, perhaps in parentheses."""
     return isinstance(node, exp.Query) or (isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query))
 
 

@@ -1,4 +1,4 @@
-"""A question to the catalog, compiled: what it returns, what it takes, and its rows."""
+"""Prepare a catalog question: its columns, its parameters, and its rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Prepared", "prepare"]
 
 @dataclass(frozen=True)
 class Prepared:
-    """A question to the catalog: the names and types of its columns, those of its parameters, and how to run it."""
+    """A prepared catalog question: names and types of its columns, types of its parameters, and how to run it."""
 
     names: tuple[str, ...]
     types: tuple[str, ...]
@@ -45,7 +45,7 @@ def prepare(node: exp.Expr, catalog: Catalog, parameters: Sequence[Any] | None, 
 
 
 def _with_names(result: Relation, catalog: Catalog) -> Relation:
-    """Return rows in which numbers of relations and types are shown by their names, as PostgreSQL shows them."""
+    """Return rows in which oids of relations and types are shown by name, as in PostgreSQL."""
     named = {place: kind for place, kind in enumerate(result.types) if kind in ("regclass", "regtype")}
     if not named:
         return result

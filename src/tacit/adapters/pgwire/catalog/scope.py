@@ -1,4 +1,4 @@
-"""Names of a question to the catalog: which column of which row, of this query or of one around it."""
+"""Name resolution of catalog questions: columns of this query or of an outer one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Env", "Place", "Scope"]
 
 @dataclass
 class Env:
-    """A row, aggregates of the group it stands for, and the row of the query around."""
+    """A row, the aggregates of its group, and the row of the outer query."""
 
     row: tuple[Any, ...]
     parent: Env | None = None
@@ -23,7 +23,7 @@ class Env:
 
 @dataclass(frozen=True)
 class Place:
-    """A column: how many queries further out, where in the row, and its type."""
+    """A column: how many queries further out, its index in the row, and its type."""
 
     depth: int
     index: int
@@ -39,17 +39,17 @@ class Scope:
     """Table, name and type of each."""
 
     origins: dict[str, str] = field(default_factory=dict)
-    """Relations of the catalog, by the names they go by."""
+    """Relations of the catalog, by alias."""
 
     hidden: set[int] = field(default_factory=set)
-    """Places of columns that USING has joined with one before: an asterisk shows them once."""
+    """Indices of columns that USING has merged with an earlier one: an asterisk shows them once."""
 
     def add(self, table: str, names: Sequence[str], types: Sequence[str]) -> None:
         """Add the columns of a table."""
         self.columns += [(table, name, kind) for name, kind in zip(names, types, strict=True)]
 
     def find(self, table: str, name: str) -> Place:
-        """Return where a column is; raise if there is none."""
+        """Return the place of a column; raise if there is none."""
         scope: Scope | None = self
         depth = 0
         while scope is not None:
@@ -62,11 +62,11 @@ class Scope:
         raise BindError(message, code="unknown-column")
 
     def holds(self, table: str, name: str) -> bool:
-        """Tell whether a column belongs to this query itself."""
+        """Return whether a column belongs to this query itself."""
         return any(known == name and table in ("", owner) for owner, known, _ in self.columns)
 
     def origin_oid(self, table: str) -> int | None:
-        """Return the number of the relation that a table of FROM is."""
+        """Return the oid of the relation behind a table of FROM."""
         scope: Scope | None = self
         while scope is not None:
             if table in scope.origins:

@@ -1,4 +1,4 @@
-"""Queries to the catalog: FROM, WHERE, GROUP BY, SELECT, ORDER BY and what combines them."""
+"""Compile catalog queries: FROM, WHERE, GROUP BY, SELECT, ORDER BY and set operations."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ CLAUSES = frozenset(
     }
 )
 RECURSION = 100
-"""Rounds of a recursive query."""
+"""Maximum iterations of a recursive query."""
 
 
 class Queries:
-    """Compiles queries within each other."""
+    """Compiles nested queries."""
 
     def __init__(self, catalog: Catalog, parameters: Sequence[Any] | None, kinds: list[str]) -> None:
         self.catalog = catalog
@@ -60,7 +60,7 @@ class Queries:
     def query(
         self, node: exp.Expr, parent: Scope | None, ctes: dict[str, tuple[Relation, Run]]
     ) -> tuple[Relation, Run]:
-        """Return the shape of a query, and how to run it for a row of the query around it."""
+        """Return the shape of a query, and how to run it for a row of the outer query."""
         if isinstance(node, exp.Subquery):
             return self.query(node.this, parent, ctes)
         outer = self._ctes
@@ -88,7 +88,7 @@ class Queries:
             self._ctes[fold_name(cte.args["alias"].this)] = _rename_columns(shape, names), run
 
     def _recursive(self, cte: exp.Expr, names: Sequence[str], parent: Scope | None) -> tuple[Relation, Run]:
-        """Return a recursive query: its second part is run over what the last round brought, until that is nothing."""
+        """Return a recursive query: its second part runs over the rows of the last iteration until there are none."""
         first_shape, first = self.query(cte.this.this, parent, self._ctes)
         shape, last = _rename_columns(first_shape, names), [Relation((), ())]
         self._ctes[fold_name(cte.args["alias"].this)] = shape, lambda _: last[0]
@@ -106,7 +106,7 @@ class Queries:
                     return Relation(shape.names, shape.types, rows)
                 rows = rows + more
                 last[0] = Relation(shape.names, shape.types, more)
-            message = f"A recursive query goes on after {RECURSION} rounds."
+            message = f"A recursive query does not end after {RECURSION} iterations."
             raise UnsupportedSqlError(message)
 
         return shape, run
@@ -116,7 +116,7 @@ class Queries:
         shape, left = self.query(node.this, parent, self._ctes)
         other, right = self.query(node.expression, parent, self._ctes)
         if len(shape.names) != len(other.names):
-            message = "Both sides of a UNION have as many columns."
+            message = "Both sides of a UNION must have the same number of columns."
             raise UnsupportedSqlError(message)
         types = tuple(b if a == "unknown" else a for a, b in zip(shape.types, other.types, strict=True))
         shape, is_distinct = Relation(shape.names, types), bool(node.args.get("distinct"))
@@ -135,7 +135,7 @@ class Queries:
         return shape, run
 
     def _pick(self, node: exp.Expr, shape: Relation, parent: Scope | None) -> Callable[[list[Any]], list[Any]]:
-        """Return what orders and cuts rows of a union by their columns."""
+        """Return the function that applies ORDER BY and LIMIT to a union."""
         scope = Scope(parent)
         scope.add("", shape.names, shape.types)
         order = node.args.get("order")
@@ -154,7 +154,7 @@ class Queries:
         return pick
 
     def _cut(self, node: exp.Expr) -> Callable[[list[Any]], list[Any]]:
-        """Return what LIMIT and OFFSET leave of rows."""
+        """Return the function that applies LIMIT and OFFSET."""
         limit, offset, scope = node.args.get("limit"), node.args.get("offset"), Scope()
         most = self.compiler.compile(limit.args.get("expression") or limit.args["count"], scope).run if limit else None
         first = self.compiler.compile(offset.expression, scope).run if offset else None
@@ -218,7 +218,7 @@ class Queries:
         return [(column_name(item), self.compiler.compile(item, scope))]
 
     def _order(self, node: exp.Select, scope: Scope, names: Sequence[str]) -> list[Callable[[Any], Any]]:
-        """Return keys to sort pairs of an environment and an output row by."""
+        """Return the sort keys of pairs of an environment and an output row."""
         order = node.args.get("order")
         keys: list[Callable[[Any], Any]] = []
         for one in order.expressions if order is not None else ():
@@ -268,7 +268,7 @@ def _meant(key: exp.Expr, node: exp.Select) -> Any:
 
 
 def _position(node: exp.Expr, count: int) -> int | None:
-    """Return the place of an output column that ORDER BY or GROUP BY names by its number."""
+    """Return the index of an output column that ORDER BY or GROUP BY names by position."""
     if (
         isinstance(node, exp.Literal)
         and not node.is_string
@@ -280,7 +280,7 @@ def _position(node: exp.Expr, count: int) -> int | None:
 
 
 def _own_nodes(node: exp.Select, kind: type[exp.Expr]) -> bool:
-    """Tell whether a SELECT has nodes of a kind that are not of a query within it."""
+    """Return whether a SELECT has nodes of a kind outside nested queries."""
     items = [*node.expressions, node.args.get("having"), node.args.get("order")]
     for item in items:
         if item is None:
@@ -313,7 +313,7 @@ def _group_rows(envs: list[Env], keys: Sequence[Any], aggregates: Sequence[Aggre
 
 
 def _number_rows(envs: list[Env], windows: Sequence[Aggregate]) -> list[Env]:
-    """Return rows with the numbers that windows give them."""
+    """Return rows with their window numbers."""
     if not windows:
         return envs
     values = [one.run(envs) for one in windows]
@@ -321,7 +321,7 @@ def _number_rows(envs: list[Env], windows: Sequence[Aggregate]) -> list[Env]:
 
 
 def _rows(env: Env, outputs: Sequence[Compiled]) -> list[tuple[Any, ...]]:
-    """Return the rows that a row of the tables gives: several where a function returns several."""
+    """Return the output rows of an input row: several where a function returns several."""
     cells = [one.run(env) for one in outputs]
     if not any(one.is_set for one in outputs):
         return [tuple(cells)]

@@ -1,7 +1,7 @@
-"""FROM and WHERE of questions to the catalog: tables, queries and functions, joined row by row.
+"""Compile FROM and WHERE of catalog questions: tables, queries and functions, joined row by row.
 
-A condition of WHERE is applied as soon as all its columns are there, so that tables separated by commas do not make all
-pairs of rows first.
+A condition of WHERE is applied as soon as all its columns are available, so that comma-separated tables do not form a
+full cross product first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tacit.errors import BindError, UnknownNameError, UnsupportedSqlError
 __all__ = ["Sources"]
 
 CELLS_OF_A_STEP = 8
-"""Cells of a new row that count as one step of work."""
+"""Number of cells of a new row that count as one step."""
 
 Row = tuple[Any, ...]
 Run = Callable[[Env | None], Relation]
@@ -34,7 +34,7 @@ Filter = tuple[int, Callable[[Env], Any]]
 
 @dataclass(frozen=True)
 class _Source:
-    """Something in FROM: its columns, and its rows for a row of the query around it."""
+    """A source in FROM: its columns, and its rows for a row of the outer query."""
 
     columns: list[tuple[str, str, str]]
     origins: dict[str, str]
@@ -52,7 +52,7 @@ class Sources:
     def read(
         self, node: exp.Select, parent: Scope | None, ctes: dict[str, tuple[Relation, Run]]
     ) -> tuple[Scope, Callable[[Env | None], list[Row]]]:
-        """Return the scope of a SELECT, and the rows that its WHERE leaves."""
+        """Return the scope of a SELECT, and the rows that satisfy WHERE."""
         start = node.args.get("from_")
         if start is None:
             scope = Scope(parent)
@@ -77,7 +77,7 @@ class Sources:
         return [(self._columns_needed(part, scope), self._compiler.compile(part, scope).run) for part in parts]
 
     def _columns_needed(self, part: exp.Expr, scope: Scope) -> int:
-        """Return how many columns of the row a condition looks at; all of them if it holds a query."""
+        """Return how many columns of the row a condition needs; all of them if it contains a query."""
         if any(True for _ in part.find_all(exp.Query)):
             return len(scope.columns)
         needed = 0
@@ -90,7 +90,7 @@ class Sources:
     def _chain(
         self, first: exp.Expr, joins: Sequence[exp.Expr], parent: Scope | None, ctes: dict[str, tuple[Relation, Run]]
     ) -> tuple[Scope, list[tuple[_Source, str, list[Filter], tuple[int, int] | None]]]:
-        """Return the scope of joined tables, and each with how it is joined."""
+        """Return the scope of joined tables, and each table with its join."""
         scope = Scope(parent)
         nested = [] if isinstance(first, exp.Subquery) else list(first.args.get("joins") or ())
         steps: list[tuple[_Source, str, list[Filter], tuple[int, int] | None]] = []
@@ -107,7 +107,7 @@ class Sources:
         return scope, steps
 
     def _on(self, join: exp.Join | None, scope: Scope, before: int) -> tuple[list[Filter], tuple[int, int] | None]:
-        """Return the conditions of a join, and the places of two columns that must be equal, if there are such."""
+        """Return the conditions of a join, and the indices of two columns that must be equal, if any."""
         if join is None:
             return [], None
         using: Any = join.args.get("using") or ()
@@ -185,7 +185,7 @@ class Sources:
     def _source(
         self, node: exp.Expr, scope: Scope, parent: Scope | None, ctes: dict[str, tuple[Relation, Run]]
     ) -> _Source:
-        """Return what a node in FROM stands for."""
+        """Return the source of a node in FROM."""
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery):
             return self._nested_source(node.this, list(node.args.get("joins") or ()), parent, ctes)
         if isinstance(node, exp.Lateral):
@@ -286,7 +286,7 @@ class Sources:
 def _named_source(
     shape: Relation, run: Run, alias: exp.Expr | None, name: str = "", *, is_lateral: bool = False
 ) -> _Source:
-    """Return a relation under the name that it goes by, its columns perhaps renamed."""
+    """Return a relation under its alias, with its columns perhaps renamed."""
     table = fold_name(alias.this) if alias is not None and alias.this is not None else name
     given = [fold_name(column) for column in (alias.args.get("columns") or () if alias is not None else ())]
     names = [*given, *shape.names[len(given) :]]
@@ -307,7 +307,7 @@ def _kind(join: exp.Join) -> str:
 
 
 def _equal_places(part: exp.Expr, scope: Scope, before: int) -> tuple[int, int] | None:
-    """Return the places of two columns, one of each side, that a condition holds equal."""
+    """Return the indices of two columns, one from each side, that a condition equates."""
     if not isinstance(part, exp.EQ) or not all(isinstance(one, exp.Column) for one in (part.this, part.expression)):
         return None
     places = []

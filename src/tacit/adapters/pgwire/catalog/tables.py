@@ -1,4 +1,4 @@
-"""Relations of the catalog: what there is of them, from the shapes of a collector's tables; the others are empty."""
+"""Relations of the catalog, filled from the shapes of a collector's tables; all others are empty."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tacit.sql.columns import Column, Shape
 __all__ = ["PUBLIC", "SYSTEM", "Catalog"]
 
 SYSTEM, PUBLIC, STANDARD = 11, 2200, 13_000
-"""Numbers of the schemas pg_catalog, public and information_schema."""
+"""Oids of the schemas pg_catalog, public and information_schema."""
 
 OWNER, HEAP, DATABASE, FIRST_OID = 10, 2, 5, 16_384
 SCHEMAS = {"pg_catalog": SYSTEM, "public": PUBLIC, "information_schema": STANDARD}
@@ -59,21 +59,21 @@ class Catalog:
     user, database : str
         Names of the connection.
     settings : mapping
-        What SHOW shows.
+        The settings for SHOW.
     """
 
     def __init__(self, shapes: Sequence[Shape], user: str, database: str, settings: Mapping[str, str]) -> None:
         self.shapes, self.user, self.database, self.settings = tuple(shapes), user, database, settings
         self._oids: dict[str, int] = {}
         for shape in self.shapes:
-            oid = FIRST_OID + zlib.crc32(shape.name.encode()) % (1 << 30)  # the same for a name in every connection
+            oid = FIRST_OID + zlib.crc32(shape.name.encode()) % (1 << 30)  # equal for a name in every connection
             while oid in self._oids.values():
                 oid += 1
             self._oids[shape.name] = oid
         self._made: dict[tuple[str, str], Relation] = {}
 
     def oid_of(self, name: str) -> int | None:
-        """Return the number of a table or of a relation of the catalog, by its name as it is written in a query."""
+        """Return the oid of a table or a relation of the catalog, by its name as written in a query."""
         schema, _, plain = name.rpartition(".")
         plain, schema = (part[1:-1] if part.startswith('"') else part.lower() for part in (plain, schema))
         if schema in ("", "public") and plain in self._oids:
@@ -81,7 +81,7 @@ class Catalog:
         return relation_oid(plain) if schema != "public" else None
 
     def name_of(self, oid: int) -> str | None:
-        """Return the name of a table by its number."""
+        """Return the name of a table by its oid."""
         return next((name for name, number in self._oids.items() if number == oid), None) or relation_name(oid)
 
     def find(self, schema: str, name: str) -> tuple[str, str] | None:
@@ -99,7 +99,7 @@ class Catalog:
         return self._made[place]
 
     def columns(self) -> Iterable[tuple[Shape, int, int, Column]]:
-        """Yield every column with its table, the table's number, and its place from 1."""
+        """Yield every column with its table, the table's oid, and its position from 1."""
         for shape in self.shapes:
             for place, column in enumerate(shape.columns, 1):
                 yield shape, self._oids[shape.name], place, column
@@ -133,7 +133,7 @@ def _classes(catalog: Catalog) -> Iterable[Row]:
 
 
 def _readable_by(user: str) -> str:
-    """Return who may do what with a table: its owner may read it."""
+    """Return the access privileges of a table: its owner may read it."""
     name = user if user.isalnum() else '"' + user.replace('"', '""') + '"'
     return f"{name}=r/{name}"
 

@@ -1,7 +1,7 @@
 """Values of the catalog's interpreter: relations, a budget of steps, three-valued logic, casts and patterns.
 
-Everything here is bounded: texts in length, patterns in what they may hold, work in steps. Whoever may ask must not be
-able to keep a collector busy.
+Everything here is bounded: the length of texts, the form of patterns, the number of steps. No client must be able to
+keep a collector busy.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ __all__ = [
 Value = Any
 
 STEPS = 1_000_000
-"""Rows, values and memory spent on one question: at most some seconds and 100 MB. Listing every column of 100 tables
-takes 50,000."""
+"""Maximum steps of one question: at most some seconds and 100 MB. Listing every column of 100 tables takes 50,000."""
 
 LONGEST_TEXT = 1 << 16
 LONGEST_PATTERN, LONGEST_SUBJECT, MOST_REPEATS = 200, 256, 2
@@ -45,12 +44,12 @@ BYTES_OF_A_STEP = 64
 
 @dataclass
 class Budget:
-    """Steps that are left for a question."""
+    """The remaining steps of a question."""
 
     left: int = STEPS
 
     def spend(self, steps: int = 1) -> None:
-        """Count work; refuse to go on when there was too much of it."""
+        """Count steps; raise when the budget is exceeded."""
         self.left -= steps
         if self.left < 0:
             message = "This question about the catalog takes too much work. Ask for fewer tables at a time."
@@ -80,7 +79,7 @@ def negate(value: Value) -> Value:
 
 
 def both(one: Value, other: Callable[[], Value]) -> Value:
-    """Return AND; the other side is looked at only if it matters."""
+    """Return AND; the other side is evaluated only if needed."""
     if one is False:
         return False
     second = other()
@@ -100,7 +99,7 @@ def either(one: Value, other: Callable[[], Value]) -> Value:
 
 
 def like(text: str, pattern: str, *, fold: bool = False) -> bool:
-    r"""Tell whether a text is LIKE a pattern, in time of at most their lengths' product.
+    r"""Return whether a text is LIKE a pattern, in time at most proportional to the product of their lengths.
 
     Examples
     --------
@@ -133,9 +132,9 @@ def like(text: str, pattern: str, *, fold: bool = False) -> bool:
 
 
 def matches(text: str, pattern: str, *, fold: bool = False) -> bool:
-    """Tell whether a text matches a regular expression of the kind that tools write.
+    """Return whether a text matches a regular expression of the kind that tools write.
 
-    Repetitions of groups, references and long patterns are refused: some take for ever.
+    Repetitions of groups, references and long patterns are refused: some take exponential time.
 
     Examples
     --------
@@ -155,18 +154,18 @@ def matches(text: str, pattern: str, *, fold: bool = False) -> bool:
 
 
 def repeats_of(pattern: str) -> int:
-    """Return how many repetitions a regular expression has."""
+    """Return the number of repetitions in a regular expression."""
     return len(re.findall(r"[*+?{]", pattern))
 
 
 def check_text(text: str) -> str:
-    """Return a text; refuse one that is longer than anything a catalog holds."""
+    """Return a text; refuse one that is longer than any catalog text."""
     check_length(len(text))
     return text
 
 
 def check_length(length: int) -> None:
-    """Refuse a text that would be longer than anything a catalog holds."""
+    """Refuse a text that would be longer than any catalog text."""
     if length > LONGEST_TEXT:
         message = "The result is too long."
         raise UsageError(message, code="too-large")
@@ -195,7 +194,7 @@ def _element(value: Value) -> str:
 
 
 class Number(int):
-    """The number of a relation or a type, which is shown by its name."""
+    """The oid of a relation or a type, which is shown by name."""
 
     shown: str
 
@@ -225,7 +224,7 @@ WHOLE = ("int2", "int4", "int8", "oid", "xid", "cid")
 
 
 def plain_cast(value: Value, kind: str) -> Value:
-    """Return a value as one of a type; of types that the catalog does not compute with, as it is."""
+    """Convert a value to a type; unchanged for types that the catalog does not compute with."""
     if value is None:
         return None
     if kind.startswith("_") or kind in ("int2vector", "oidvector"):
@@ -239,7 +238,7 @@ def plain_cast(value: Value, kind: str) -> Value:
         if kind == "numeric":
             return Decimal(str(value))
     except (ValueError, InvalidOperation, OverflowError):
-        message = f"This text is no {kind}."
+        message = f"This text is not a valid {kind}."
         raise UsageError(message, code="bad-parameter") from None
     if kind == "bool" and not isinstance(value, bool):
         word = str(value).strip().lower()

@@ -1,1 +1,1 @@
-"""A store that several collectors share: a PostgreSQL database, and what keeps its users apart."""
+"""A store that several collectors share: a PostgreSQL database, with leases and locks between its users."""

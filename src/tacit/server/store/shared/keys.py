@@ -15,10 +15,10 @@ from tacit.server.store.shared.session import Connection, Session
 __all__ = ["StoredKeys"]
 
 KEYS = 0x7461_636B
-"""Number of the advisory lock of whoever changes keys: "tack"."""
+"""Number of the advisory lock for changing keys: "tack"."""
 
 REFRESHED_SECONDS = 0.5
-"""Seconds after which a running collector knows new and revoked keys."""
+"""Seconds until a running collector notices new and revoked keys."""
 
 FAILED = "The keys cannot be read or written"
 
@@ -37,7 +37,7 @@ class StoredKeys:
 
     def _follow(self) -> None:
         while not self._done.wait(REFRESHED_SECONDS):
-            with suppress(TacitError):  # without the database nothing can be done with a key
+            with suppress(TacitError):  # without the database no key is usable
                 self._refresh()
 
     def _refresh(self) -> None:
@@ -74,7 +74,7 @@ class StoredKeys:
             self._writer.execute(insert, [key.digest, json.dumps(asdict(key))])
 
     def close(self) -> None:
-        """Follow changes no more."""
+        """Stop following changes."""
         self._done.set()
         if self._thread is not None:
             self._thread.join()

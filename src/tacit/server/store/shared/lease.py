@@ -1,8 +1,8 @@
-"""The lease of the collector that leads: it moves reports, applies deletions and publishes; others wait or go without.
+"""The leader's lease: its holder moves reports, applies deletions and publishes; others wait or give up.
 
 A lease lasts some seconds on the database's clock and is renewed while work lasts. Each lease has a token; every
 change of its holder compares it inside the transaction of the change (`check`), with a row lock that keeps a successor
-waiting. So a process that was stopped, and wakes after its lease ran out, changes nothing.
+waiting. So a process that was suspended and resumes after its lease ran out changes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["LEASE_SECONDS", "Lease"]
 LEASE_SECONDS = 10.0
 RENEWED_SECONDS = 2.5
 WAIT = 0.01
-"""Seconds between two tries."""
+"""Seconds between two attempts."""
 
 NAME = "lead"
 
@@ -29,11 +29,11 @@ END_SESSIONS = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
     "WHERE datname = current_database() AND application_name = 'tacit ' || %s"
 )
-"""Ends what a stopped or unreachable leader holds; one that is alive opens new sessions."""
+"""Ends the sessions of a suspended or unreachable leader; a live one opens new sessions."""
 
 
 class Lease:
-    """The lease as one collector sees it; one thread at a time holds it."""
+    """One collector's view of the lease; one thread at a time holds it."""
 
     def __init__(self, address: str, holder: str) -> None:
         self._session, self._holder = Session(address), holder
@@ -45,7 +45,7 @@ class Lease:
 
     @contextmanager
     def lead(self, seconds: float) -> Iterator[Lead]:
-        """Lead while something is done, or not if others lead for so many seconds; a thread that leads goes on."""
+        """Lead within a context; yield whether it leads, after up to ``seconds``; reentrant for the leading thread."""
         if getattr(self._held, "token", None) is not None:
             yield "same"
             return
@@ -61,7 +61,7 @@ class Lease:
     def _take(self) -> Lead:
         with self._session.transaction("The lease of the collector that leads cannot be taken") as connection:
             query = "SELECT holder, clean, until < clock_timestamp() FROM tacit_leases WHERE name = %s"
-            for locked in ("", " FOR UPDATE"):  # most tries end with the first one
+            for locked in ("", " FOR UPDATE"):  # most attempts end with the first query
                 [(before, clean, is_free)] = connection.execute(f"{query}{locked}", [NAME]).fetchall()
                 if not is_free:
                     return ""
@@ -77,17 +77,17 @@ class Lease:
         return "ended"
 
     def _let_go(self) -> None:
-        """Let others lead at once; a lease that ran out meanwhile is not this one's to end."""
+        """Release the lease, unless it ran out in the meantime and another collector has it."""
         token, self._token, self._held.token = self._token, None, None
         query = (
             "UPDATE tacit_leases SET until = '-infinity', clean = true WHERE name = %s AND holder = %s "
             "AND EXISTS (SELECT 1 FROM tacit_fences f WHERE f.name = %s AND token = %s)"
         )
         with suppress(TacitError), self._session.transaction("The lease cannot be ended") as connection:
-            connection.execute(query, [NAME, self._holder, NAME, token])  # else it runs out by itself
+            connection.execute(query, [NAME, self._holder, NAME, token])  # otherwise it runs out by itself
 
     def _renew(self) -> None:
-        """Renew the lease while it is held; in a row of its own, which no change of the holder locks."""
+        """Renew the lease while it is held, in a separate row that the holder's changes do not lock."""
         while not self._done.wait(RENEWED_SECONDS):
             if self._token is None:
                 continue
@@ -98,13 +98,13 @@ class Lease:
                 )
 
     def check(self, connection: Connection) -> None:
-        """Refuse a change by a thread whose lease is not the newest one; a thread without a lease may go on."""
+        """Refuse a change by a thread whose lease is outdated; a thread without a lease is not checked."""
         token = getattr(self._held, "token", None)
         if token is None:
             return
         query = "SELECT token FROM tacit_fences WHERE name = %s FOR SHARE"
         if connection.execute(query, [NAME]).fetchall() != [(token,)]:
-            message = "Another collector leads by now: this one was too slow. It changes nothing until it leads again."
+            message = "Another collector has taken over the lease. This one changes nothing until it leads again."
             raise EngineError(message, code="lease-lost")
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The log of collectors that share a store: one hash chain in the database, to which they add in turn."""
+"""The log of collectors that share a store: one hash chain in the database, to which they append in turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tacit.server.store.shared.session import Connection, Session
 __all__ = ["SharedLog"]
 
 LOGGING = 0x7461_636C
-"""Number of the advisory lock of whoever adds a line: "tacl"."""
+"""Number of the advisory lock for adding a line: "tacl"."""
 
 FAILED = "The log cannot be written, so nothing was changed"
 
@@ -32,7 +32,7 @@ class SharedLog:
             connection.execute("INSERT INTO tacit_log VALUES (%s, %s, %s)", [made.entries, made.hash, line])
 
     def adopt(self, path: Path) -> None:
-        """Go on with the log of a folder, if this one is empty; else note where that one ends, if it grew."""
+        """Continue the log of a folder, if this one is empty; else record that log's head, if it grew."""
         if not path.exists():
             return
         file = Log(path)
@@ -52,7 +52,7 @@ class SharedLog:
             self.add("folder-log", entries=head.entries, head=head.hash)
 
     def probe(self) -> None:
-        """Take one's turn, or raise."""
+        """Take the lock, or raise."""
         with self._session.transaction(FAILED) as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOGGING])
 

@@ -1,9 +1,9 @@
 """An inbox in a PostgreSQL database that several collectors share: rows are looked up and stored in groups.
 
-The database decides: a primary key keeps one report per slot, and a transaction that another collector was faster than
-is repeated. Transactions that store reports hold a shared lock; deletions and snapshots take it alone, so nobody is
-stored behind a tombstone, and no number appears later than a larger one that was counted. The first lock is older: a
-collector of version 2 or before holds it alone, so it is never beside others.
+The database decides: a primary key allows one report per slot, and a transaction that conflicts with another
+collector's is repeated. Transactions that store reports hold a shared lock; deletions and snapshots hold it
+exclusively, so nobody is stored after their tombstone, and no number appears after a larger one was counted. The first
+lock is older: a collector of version 2 or before holds it exclusively, so it never runs beside others.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ __all__ = ["PostgresStore"]
 PROGRAM = version("tacit")
 
 STORING, PEOPLE = 0x7461_6373, 0x7461_6370
-"""Numbers of advisory locks: "tacs" of whoever stores, "tacp" of hashes of people."""
+"""Numbers of advisory locks: "tacs" for storing, "tacp" for hashes of people."""
 
 BUCKETS = 1024
-"""Hashes of people that are locked; PostgreSQL has room for about 6,000 locks."""
+"""Number of hash buckets of people for locks; PostgreSQL has room for about 6,000 locks."""
 
 SHARDS = 16
-"""Rows of each total: collectors that update the same one wait for each other's commits."""
+"""Rows of each total: collectors that update the same row wait for each other's commits."""
 
 HAS_LOCK = """
 SELECT count(*) FROM pg_locks
@@ -76,7 +76,7 @@ class PostgresStore:
     failures: tuple[type[Exception], ...] = (psycopg.Error, EngineError)
     is_shared = True
     any_forgotten = True
-    """Other collectors delete people, too."""
+    """Always true: other collectors delete people too."""
 
     def __init__(self, address: str, folder: Path) -> None:
         self.collector, self.reopened = secrets.token_hex(8), False
@@ -110,7 +110,7 @@ class PostgresStore:
         return self._reader
 
     def lead(self, seconds: float) -> AbstractContextManager[Lead]:
-        """Lead the collectors of this store, or not if others do so for that long."""
+        """Lead the collectors of this store; yield whether it leads, after waiting up to ``seconds``."""
         return self._lease.lead(seconds)
 
     def _rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -122,7 +122,7 @@ class PostgresStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write everything inside, or nothing; nothing if the thread has led and does so no longer."""
+        """Write everything inside, or nothing; nothing if the thread has lost its lease."""
         if self._writer.closed:
             self.check()
         try:
@@ -133,17 +133,17 @@ class PostgresStore:
             raise RacedError from None
 
     def begin_storing(self, people: Iterable[Person]) -> None:
-        """Keep deletions away until the transaction ends, and others from storing these people."""
+        """Block deletions until the transaction ends, and other collectors from storing these people."""
         self._writer.execute("SELECT pg_advisory_xact_lock_shared(%s)", [STORING])
         buckets = sorted({zlib.crc32(stored_key(person).encode(errors="replace")) % BUCKETS for person in people})
-        if buckets:  # in order: whoever waits for one holds none that comes later
+        if buckets:  # in order, to avoid deadlocks
             locks = (
                 "SELECT pg_advisory_xact_lock(%s, b) FROM (SELECT b FROM unnest(%s::int[]) AS u (b) ORDER BY b) AS s"
             )
             self._writer.execute(locks, [PEOPLE, buckets])
 
     def _stop_storing(self) -> None:
-        """Wait for those who store, and keep others waiting until the transaction ends."""
+        """Wait for running transactions that store reports, and block others until the transaction ends."""
         self._writer.execute("SELECT pg_advisory_xact_lock(%s)", [STORING])
 
     def standing(self) -> Standing:
@@ -213,7 +213,7 @@ class PostgresStore:
     def insert(self, rows: Sequence[Row]) -> None:
         """Store new reports."""
         rows = sorted(rows, key=lambda row: (row.identity.place, stored_key(row.identity.person), row.identity.slot))
-        columns = _columns([row.identity for row in rows])  # in order, so that no two wait for each other
+        columns = _columns([row.identity for row in rows])  # in order, to avoid deadlocks
         reports = (
             "WITH new AS (INSERT INTO tacit_reports (place, person, slot, digest, content) "
             "SELECT * FROM unnest(%s::int[], %s::text[], %s::int[], %s::bytea[], %s::bytea[]) "
@@ -238,7 +238,7 @@ class PostgresStore:
         return int(row[0]) if row and row[0] else 0
 
     def waiting(self, places: Sequence[int]) -> list[tuple[int, Person]]:
-        """Return the numbers of all pending reports of some places, with their people; smaller ones come no more."""
+        """Return the numbers of all pending reports of some places, with their people; later numbers are larger."""
         self._stop_storing()
         query = "SELECT number, person FROM tacit_waiting WHERE place = ANY(%s)"
         return [(number, person_of(key)) for number, key in self._rows(query, [list(places)])]
@@ -326,11 +326,11 @@ class PostgresStore:
         self._writer.execute(insert, [name, text])
 
     def chores(self) -> Iterator[Callable[[], object]]:
-        """Yield a sign of life; the server maintains itself."""
+        """Yield a heartbeat; the server maintains itself."""
         yield self._beat
 
     def _beat(self) -> None:
-        """Say that this collector is there; those that have not for a while are gone."""
+        """Record a heartbeat, and remove collectors without one for a minute."""
         with suppress(psycopg.Error), self._writer.transaction():
             row = [self.collector, PROGRAM, VERSION]
             self._writer.execute(BEAT, row)
@@ -372,7 +372,7 @@ class PostgresStore:
         self._writer.execute(done, [collection, service, stored_key(person)])
 
     def close(self) -> None:
-        """Close the connections, and say that this collector is gone."""
+        """Close the connections, and unregister this collector."""
         self._lease.close()
         with suppress(psycopg.Error):
             self._writer.execute("DELETE FROM tacit_collectors WHERE id = %s", [self.collector])

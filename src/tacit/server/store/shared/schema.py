@@ -1,7 +1,7 @@
-"""The tables of a shared store, their versions, and who may use which.
+"""The tables of a shared store, and their versions.
 
-A step that older programs can live with raises the version alone; any other also raises the least version, which a
-program must have to use the store. Steps run one at a time, while others may be working.
+A step that is compatible with older programs raises only the version; any other also raises the least version that a
+program needs to use the store. Steps run one at a time, possibly while other collectors work.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["VERSION", "migrate", "prepare"]
 VERSION = 3
 
 MIGRATING = 0x7461_636D
-"""Number of the advisory lock of whoever changes tables: "tacm"."""
+"""Number of the advisory lock for changing tables: "tacm"."""
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS tacit_store (version INTEGER);
@@ -82,7 +82,7 @@ UPDATE tacit_store SET version = 3, least = 3;
 
 
 def prepare(address: str) -> None:
-    """Make the tables of a store, for whoever needs them before the first collector."""
+    """Create the tables of a store before its first collector starts."""
     try:
         with closing(join(address)) as connection:
             migrate(connection, Path(os.devnull) / "tombstones.key")
@@ -108,8 +108,8 @@ def migrate(writer: Connection, key: Path) -> None:
         [(version, least)] = _rows(writer, "SELECT version, least FROM tacit_store")
     if least > VERSION:
         problem = (
-            f"The store has version {version} and needs version {least} of programs; this one supports {VERSION}. "
-            "Update tacit."
+            f"The store has version {version} and requires programs of version {least}; this one has {VERSION}. "
+            f"Update tacit."
         )
         raise EngineError(problem, code="store-too-new")
     with suppress(NotADirectoryError):

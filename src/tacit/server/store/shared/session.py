@@ -1,4 +1,4 @@
-"""Connections of a collector to a shared database: named after it, so that others can end them, and opened anew."""
+"""Connections of a collector to a shared database: named after it, so that others can end them, and reopened."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ IDLE_SECONDS = 10
 
 
 def address_of(address: str, collector: str) -> str:
-    """Return an address whose sessions carry a collector's name."""
+    """Return an address whose sessions have a collector's name."""
     parts = urlsplit(address)
     own = urlencode({"application_name": f"tacit {collector}"}, quote_via=quote)
     return urlunsplit(parts._replace(query=f"{parts.query}&{own}" if parts.query else own))
@@ -47,7 +47,7 @@ def connect(address: str) -> Connection:
 
 
 def join(address: str) -> Connection:
-    """Return a connection that keeps collectors away that cannot share: those before version 3 hold this lock alone."""
+    """Return a connection that excludes collectors before version 3, which hold this lock exclusively."""
     connection = connect(address)
     row = connection.execute("SELECT pg_try_advisory_lock_shared(%s)", [LOCK]).fetchone()
     if row is None or not row[0]:
@@ -64,7 +64,7 @@ def unreachable(cause: Exception) -> EngineError:
 
 
 class Session:
-    """One connection for threads in turn, opened when it is first needed and again after it broke."""
+    """One connection that threads use in turn, opened on first use and reopened after it broke."""
 
     def __init__(self, address: str) -> None:
         self._address, self._connection = address, None
@@ -74,7 +74,7 @@ class Session:
 
     @contextmanager
     def transaction(self, what: str) -> Iterator[Connection]:
-        """Lend the connection inside a transaction; ``what`` failed is said if it fails."""
+        """Lend the connection inside a transaction; ``what`` describes the failure if it fails."""
         try:
             with self._lock:
                 connection = self._live()
