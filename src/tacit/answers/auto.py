@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -23,7 +23,7 @@ from tacit.contract.layouts import CANDIDATES, Asked, Expected
 from tacit.contract.layouts.partitions import mean_variance as designed_variance
 from tacit.contract.rules import MAX_BYTES
 from tacit.contract.schema import Service
-from tacit.errors import LayoutError
+from tacit.errors import LayoutError, UnanswerableError
 from tacit.estimate.decoder import Decoder
 from tacit.estimate.functional import Functional
 from tacit.estimate.population import Population
@@ -43,6 +43,12 @@ MOST_QUESTIONS = 36
 COMPLETE = 1.33
 """Maximum variance, relative to the least, at which a layout that reports all attributes together still wins."""
 
+RIVALS = ("fc", "hio", "am(2)", "am(3)")
+"""What a design for questions is compared with."""
+
+BETTER = 0.98
+"""Variance over the design's that another layout must have to be taken."""
+
 LISTED = 18
 """Minimum bytes of a view of two attributes in a contract with hundreds of attributes."""
 
@@ -58,7 +64,7 @@ FIRST = 0.18
 def choose_layout(service: Service, expected: Expected, oracle: str) -> ServiceContract:
     """Compile the service in each candidate layout; return the best one, with the reason."""
     if expected.asked:
-        return compile_service(service, expected, "partitions", oracle)
+        return _best_for(service, expected, oracle)
     compared: dict[str, tuple[float, ServiceContract, ServiceContract]] = {}
     refused: list[str] = []
     present = Service(service.name, service.key, service.attributes)  # compare as if everybody had a row
@@ -84,19 +90,67 @@ def choose_layout(service: Service, expected: Expected, oracle: str) -> ServiceC
     complete = [item for item in ranked if shows_all(item[1][1]) and item[1][0] <= COMPLETE * least]
     if len(complete) > 1 and len(service.sensitive) > 2:
         complete.sort(key=lambda item: together_variance(item[1][2]))
-    chosen = (complete or ranked)[0]
-    layout, (variance, compiled, _) = chosen
-    others = ", ".join(
-        f"{name} {other / variance:.2g}" for name, (other, *_) in ranked if name != layout and variance > 0
-    )
+    layout, (variance, compiled, _) = (complete or ranked)[0]
+    others = _relative({name: one[0] / variance for name, one in ranked if name != layout and variance > 0})
     reason = (
         "least predicted variance"
         if variance == least
         else "reports all attributes together at about the least variance"
     )
-    why = f"{reason} on ranges of one and two attributes; others, relative to it: {others or 'none'}"
-    why = f"{compiled.why}; variance of others: {others or 'none'}" if compiled.why else why
+    why = f"{reason} on ranges of one and two attributes; others, relative to it: {others}"
+    why = f"{compiled.why}; variance of others: {others}" if compiled.why else why
     return replace(compiled, why=why)
+
+
+def _relative(ratios: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {ratio:.2g}" for name, ratio in ratios.items()) or "none"
+
+
+def _best_for(service: Service, expected: Expected, oracle: str) -> ServiceContract:
+    """Return the service in the layout with the least variance of the questions expected, relative to the design's.
+
+    Designs assume that what views say is a product over attributes; where that costs too much, and at large budgets
+    where few views are best, one of the simpler layouts wins, of those that show every two attributes together.
+    """
+    designed = compile_service(service, expected, "partitions", oracle)
+    present = Service(service.name, service.key, service.attributes)
+    asked = sorted(expected.asked, key=lambda one: -one.weight)[:MOST_QUESTIONS]
+    scores: dict[str, float] = {}
+    compiled = {"partitions": designed}
+    base: list[float] = []
+    for name in ("partitions", *(RIVALS if len(service.sensitive) > 1 else RIVALS[:1])):
+        try:
+            own = compiled.get(name) or compile_service(service, expected, name, oracle, hint=False)
+            any_number = expected.users is not None or not service.one_to_one
+            judged = own
+            if any_number:
+                judged = compile_service(present, replace(expected, users=None), name, oracle, hint=False)
+            if name != "partitions" and (not _is_short(own) or len(own.channels[0].views) > MOST_VIEWS):
+                continue
+            variances = _variances(judged, asked)
+        except (LayoutError, UnanswerableError):
+            continue
+        base = base or variances
+        ratios = [mine / known for mine, known in zip(variances, base, strict=True) if known > 0]
+        weights = [one.weight for one, known in zip(asked, base, strict=True) if known > 0]
+        compiled[name], scores[name] = own, float(np.average(ratios, weights=weights)) if ratios else 1.0
+    name = min(scores, key=lambda one: scores[one], default="partitions")
+    others = _relative({other: score / scores[name] for other, score in scores.items() if other != name})
+    if name == "partitions" or scores[name] > BETTER:
+        return replace(designed, why=f"{designed.why}; variance of others: {others}") if scores else designed
+    why = f"least predicted variance of {len(expected.asked)} questions; others, relative to it: {others}"
+    return replace(compiled[name], why=why)
+
+
+def _variances(compiled: ServiceContract, asked: Sequence[Asked]) -> list[float]:
+    """Return the variance of each question that is asked, over uniform records."""
+    decoder, uniform = Decoder(compiled), Population.of(compiled)
+    sizes = tuple(levels.size for levels in compiled.levels)
+    functionals = [
+        reduce(Functional.__mul__, (Functional.of(sizes, i, vector) for i, vector in one.vectors.items()))
+        for one in asked
+    ]
+    return [expected_variance(decoder, functional, uniform) for functional in functionals]
 
 
 def _variance(service: Service, expected: Expected, compiled: ServiceContract) -> float:

@@ -107,10 +107,8 @@ class Grid:
     @cached_property
     def is_grid(self) -> bool:
         """Whether the traces are all combinations of some levels, including single values."""
-        finest = all(
-            depths[-1:] == [self.service.levels[i].finest]
-            for i, depths in zip(self.attributes, self.depths, strict=True)
-        )
+        own = zip(self.attributes, self.depths, strict=True)
+        finest = all(depths[-1:] == [self.service.levels[i].finest] for i, depths in own)
         traces = {source.trace for source in self.sources}
         needed = [trace for trace in itertools.product(*self.depths) if any(trace) or self.extras]
         return finest and all(trace in traces for trace in needed)
@@ -128,7 +126,9 @@ class Grid:
             for k, depth in enumerate(trace):
                 design[row, offsets[k] + self.depths[k].index(depth)] = 1
         logs = np.log([totals[trace] for trace in traces])
-        fitted = np.linalg.lstsq(design, logs, rcond=None)[0]
+        designed = any(channel.weights for channel in self.service.channels)
+        counts = np.exp(logs / 2 if designed else 0 * logs)  # shares of rare designed views are rounded up
+        fitted = np.linalg.lstsq(counts[:, None] * design, counts * logs, rcond=None)[0]
         weights = []
         for k, (i, depths) in enumerate(zip(self.attributes, self.depths, strict=True)):
             vector = np.zeros(len(self.service.levels[i]))

@@ -7,9 +7,9 @@ attribute i in parts
 
     f = mean + sum_s D_s f,     D_s = (information of set s) (information of all sets)^-1 P.
 
-A product f_1 x f_2 is read from the set that shows both. Its parts about each attribute alone, c_2 f_1 and c_1 f_2 with
-``c = 1'G^-1 f / 1'G^-1 1``, are spread over the other sets in the same way. The parts add up to the term for any
-weights, so a poor spread costs only variance.
+A product f_1 x f_2 is read from the sets that show both, by shares inverse to their variances. Its parts about each
+attribute alone, c_2 f_1 and c_1 f_2 with ``c = 1'G^-1 f / 1'G^-1 1``, are spread over the other sets in the same way.
+The parts add up to the term for any weights, so a poor spread costs only variance.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 from tacit.contract.contract import ServiceContract
 from tacit.estimate.functional import Vector
 from tacit.estimate.partitions import Partitions
+from tacit.estimate.split import BlueTree
 from tacit.estimate.terms import Terms
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Sets:
     def __init__(self, service: ServiceContract, grids: dict[tuple[int, ...], Grid]) -> None:
         self._service, self._grids = service, grids
         self._spreads: dict[int, dict[tuple[int, ...], Vector | float]] = {}
+        self._shares: dict[tuple[int, ...], dict[tuple[int, ...], float]] = {}
 
     def home(self, attributes: tuple[int, ...]) -> tuple[int, ...] | None:
         """Return the smallest set that shows some attributes together."""
@@ -52,6 +54,26 @@ class Sets:
 
     def parts(self, terms: Terms, home: tuple[int, ...]) -> Iterator[tuple[Grid, Terms]]:
         """Yield the parts of terms, each with the grid that reads them."""
+        if len(terms.attributes) == 1:
+            yield from self._parts_from(terms, home)
+            return
+        for own, share in self._together(terms.attributes).items():
+            yield from self._parts_from(terms.times(share), own)
+
+    def _together(self, attributes: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+        """Return the sets that show all of some attributes, with what they tell of products over them, as shares."""
+        if attributes not in self._shares:
+            showing = [own for own in self._grids if set(attributes) <= set(own)]
+            tells = {}
+            for own in showing:
+                trees = dict(zip(own, self._grids[own].trees, strict=True))
+                costs = (_usual_cost(tree) if i in attributes else _total(tree) for i, tree in trees.items())
+                tells[own] = 1 / math.prod(costs)
+            self._shares[attributes] = {own: part / sum(tells.values()) for own, part in tells.items()}
+        return self._shares[attributes]
+
+    def _parts_from(self, terms: Terms, home: tuple[int, ...]) -> Iterator[tuple[Grid, Terms]]:
+        """Yield the parts of terms, where products are read from one set."""
         yield self.whole(terms, home)
         centres = [
             self._centres(home, i, vectors)[terms.picks[:, k]]
@@ -106,3 +128,19 @@ class Sets:
 
 def _times(spread: Vector | float, vectors: Vector) -> Vector:
     return spread * vectors if isinstance(spread, float) else vectors @ spread.T
+
+
+def _total(tree: BlueTree | Partitions) -> float:
+    return float(tree.ones_solved.sum())
+
+
+def _usual_cost(tree: BlueTree | Partitions) -> float:
+    """Return the variance of contrasts, between that of a single value and that of half of all values."""
+    size = tree.levels.size
+    first = (np.arange(size) < (size + 1) // 2).astype(np.float64)
+    middle = (np.arange(size) == size // 3).astype(np.float64)
+    costs = 1.0
+    for vector in (first, middle):
+        centred = vector - float(tree.ones_solved @ vector) / _total(tree)
+        costs *= float(centred @ tree.cell_sums(centred)[-1][0])
+    return math.sqrt(costs)

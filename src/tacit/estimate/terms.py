@@ -61,6 +61,10 @@ class Terms:
         picks, owner = self.picks[kept][:, [k]], self.owner[kept]
         return Terms((self.attributes[k],), coefficients[kept], self.presence[kept], (self.vectors[k],), picks, owner)
 
+    def times(self, scale: float) -> Terms:
+        """Return the terms times a number."""
+        return self if scale == 1 else replace(self, coefficients=scale * self.coefficients)
+
     def with_vectors(self, vectors: Vector, sign: float = 1.0) -> Terms:
         """Return terms of one attribute with their vectors replaced."""
         return replace(self, vectors=(vectors,), coefficients=sign * self.coefficients)

@@ -18,17 +18,11 @@ import numpy as np
 
 from tacit.contract.layouts.base import MAX_WEIGHTS, Asked, ChannelPlan, Expected, Planning, View
 from tacit.contract.layouts.calendar import coarse_calendar, coarse_cells, copy_size
-from tacit.contract.layouts.design import (
-    Question,
-    SetDesign,
-    coarse_vector,
-    design_sets,
-    design_variances,
-    standard_questions,
-)
+from tacit.contract.layouts.design import SetDesign, design_sets, design_variances
 from tacit.contract.layouts.levels import Levels
 from tacit.contract.layouts.limit import over_the_limit
-from tacit.contract.layouts.shifted import FEW_MEANS, MANY_MEANS, RATIO, Family, Shape, family_of
+from tacit.contract.layouts.questions import Question, coarse_vector, merge_questions, standard_questions
+from tacit.contract.layouts.shifted import FEW_MEANS, MANY_MEANS, RATIO, SOME_MEANS, Family, Shape, family_of
 from tacit.errors import LayoutError
 
 __all__ = ["mean_variance", "partitions"]
@@ -39,8 +33,20 @@ MOST_VIEWS = 4_096
 MOST_SETS = 250
 """Sets of one or two attributes up to which a design is tried: those of 21 attributes."""
 
-PER_VIEW = 64
-"""Weights add up to the next power of two above this many per view, so that rounding changes shares by a percent."""
+MOST_TOGETHER = 5
+"""Attributes of a service up to which sets of three and more are considered."""
+
+LARGE_BUDGET = 4
+"""Budget from which on such sets are worth their time where nothing is asked."""
+
+LARGER = 256
+"""Views of such a set at most: with more, its attributes have fewer offsets, or it is left out."""
+
+MANY_OFFSETS = 8
+"""Offsets of runs where views are few: 4 to 8 % less variance of ranges than four offsets."""
+
+PER_VIEW = 256
+"""Weights add up to the next power of two above this many per view, so that rounding changes most shares little."""
 
 ROOT = 1 / 32
 """Share of people who report only whether they have a row, where some have none."""
@@ -52,7 +58,7 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
     sets = _sets(shapes)
     if not sets:
         return [ChannelPlan("partitions", Fraction(1), ((0,) * len(shapes),))]
-    for offsets in (RATIO, 2, 1) if len(sets) <= MOST_SETS else ():
+    for offsets in _offset_choices(shapes, planning.expected) if len(sets) <= MOST_SETS else ():
         if offsets > 1 and len(sets) * _most_views(shapes, offsets) > 2 * MOST_VIEWS:
             continue
         designs = _designs(shapes, sets, planning.expected, offsets)
@@ -70,6 +76,13 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
         "attributes in the service."
     )
     raise LayoutError(message, code="too-many-views")
+
+
+def _offset_choices(shapes: Sequence[Shape], expected: Expected) -> tuple[int, ...]:
+    """Return the offsets of runs to be tried: more where there are few views, or where questions are known."""
+    telling = sum(one.values + one.null > 1 for one in shapes)
+    many = telling == 1 or (bool(expected.asked) and telling <= 3)
+    return (MANY_OFFSETS, RATIO, 2, 1) if many else (RATIO, 2, 1)
 
 
 def _why(designs: Sequence[SetDesign], shapes: Sequence[Shape], expected: Expected) -> str:
@@ -106,6 +119,26 @@ def _sets(shapes: Sequence[Shape]) -> tuple[tuple[int, ...], ...]:
     return tuple(own for count in (1, 2) for own in itertools.combinations(telling, count))
 
 
+def _larger_sets(shapes: Sequence[Shape]) -> list[tuple[int, ...]]:
+    """Return all sets of three and more attributes, of a service of few."""
+    telling = [i for i, one in enumerate(shapes) if one.values + one.null > 1]
+    if len(telling) > MOST_TOGETHER:
+        return []
+    return [own for count in range(3, len(telling) + 1) for own in itertools.combinations(telling, count)]
+
+
+def _larger_families(shapes: Sequence[Shape], offsets: int) -> dict[tuple[int, ...], list[Family]]:
+    """Return the partitions of the attributes of larger sets, with as many offsets as views allow."""
+    made = {}
+    for own in _larger_sets(shapes):
+        for count in range(min(offsets, 2), 0, -1):
+            families = [family_of(shapes[i], offsets=count) for i in own]
+            if math.prod(len(family.levels) - 1 for family in families) <= LARGER:
+                made[own] = families
+                break
+    return made
+
+
 def _most_views(shapes: Sequence[Shape], offsets: int) -> float:
     """Return the mean number of views of two attributes, before those that nobody needs are left out."""
     counts = [len(family_of(shape, offsets=offsets).levels) - 1 for shape in shapes]
@@ -117,13 +150,14 @@ def _designs(
 ) -> list[SetDesign]:
     """Return the design for the questions that are expected, or else for all classes of questions."""
     if not expected.asked:
-        return _standard_designs(tuple(shapes), sets, float(expected.epsilon), offsets, expected.users)
-    questions = [question_of(one, shapes) for one in expected.asked]
+        return _standard_designs(tuple(shapes), sets, expected.epsilon, offsets, expected.users)
+    questions = merge_questions(question_of(one, shapes) for one in expected.asked)
     asked = {one.attributes for one in questions}
     families = {
         own: [family_of(shapes[i], means=_offsets_of_means(own, asked), offsets=offsets) for i in own]
         for own in sorted({*sets, *asked}, key=lambda own: (len(own), own))
     }
+    families = _larger_families(shapes, offsets) | families
     return design_sets(families, questions, float(expected.epsilon), people=_people(expected.users, shapes))
 
 
@@ -141,28 +175,33 @@ def question_of(asked: Asked, shapes: Sequence[Shape]) -> Question:
     """Return a question on the coarse copies of its attributes."""
     most = _copy_size(shapes)
     vectors = {i: coarse_vector(vector, shapes[i], most) for i, vector in asked.vectors.items()}
-    return Question(asked.weight, {i: np.outer(vector, vector) for i, vector in vectors.items()})
+    return Question.of(asked.weight, vectors)
 
 
 def mean_variance(planning: Planning, asked: Sequence[Asked]) -> float:
     """Return the mean variance of questions per report, over uniform records, without compiling any view."""
     shapes = _shapes(planning)
-    designs = _designs(shapes, _sets(shapes), planning.expected, RATIO)
+    designs = _designs(shapes, _sets(shapes), planning.expected, _offset_choices(shapes, planning.expected)[0])
     questions = [question_of(one, shapes) for one in asked]
     return float(np.mean(design_variances(designs, questions, float(planning.expected.epsilon))))
 
 
 @lru_cache(maxsize=64)
 def _standard_designs(
-    shapes: tuple[Shape, ...], sets: tuple[tuple[int, ...], ...], epsilon: float, offsets: int, users: int | None
+    shapes: tuple[Shape, ...],
+    sets: tuple[tuple[int, ...], ...],
+    epsilon: Fraction,
+    offsets: int,
+    users: int | None,
 ) -> list[SetDesign]:
-    families = {
-        own: [family_of(shapes[i], means=FEW_MEANS if len(own) == 1 else 0, offsets=offsets) for i in own]
-        for own in sets
+    means = FEW_MEANS if len(sets) > 1 else SOME_MEANS
+    families: dict[tuple[int, ...], list[Family]] = {
+        own: [family_of(shapes[i], means=means if len(own) == 1 else 0, offsets=offsets) for i in own] for own in sets
     }
-    return design_sets(
-        families, standard_questions(_copies(shapes), sets), epsilon, points=True, people=_people(users, shapes)
-    )
+    questions = standard_questions(_copies(shapes), sets)
+    if epsilon >= LARGE_BUDGET:
+        families |= _larger_families(shapes, offsets)
+    return design_sets(families, questions, float(epsilon), points=True, people=_people(users, shapes))
 
 
 def _levels(shape: Shape, attribute: int, designs: Sequence[SetDesign], nested: Levels) -> Levels:

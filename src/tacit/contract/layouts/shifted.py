@@ -19,7 +19,7 @@ from tacit.contract.layouts.base import Calendar
 from tacit.contract.layouts.calendar import coarse_cells
 from tacit.contract.layouts.levels import Levels
 
-__all__ = ["FEW_MEANS", "MANY_MEANS", "RATIO", "Family", "Shape", "coarse_copy", "family_of"]
+__all__ = ["FEW_MEANS", "MANY_MEANS", "RATIO", "SOME_MEANS", "Family", "Shape", "coarse_copy", "family_of"]
 
 RATIO = 4
 """Width of a run over that of the next finer one."""
@@ -30,8 +30,8 @@ SMALLEST = 8
 LARGEST = 2_048
 """Values above which runs have no offsets: least squares over runs that overlap take a dense matrix."""
 
-FEW_MEANS, MANY_MEANS = 16, 128
-"""Offsets of the widest runs: where anything may be asked, and where the mean of one attribute will be."""
+FEW_MEANS, SOME_MEANS, MANY_MEANS = 16, 64, 128
+"""Offsets of the widest runs: where anything may be asked, of one attribute, and where the mean of one will be."""
 
 Matrix = npt.NDArray[np.float64]
 

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from tacit.contract.layouts.posterior import Prospect
 
 if TYPE_CHECKING:
-    from tacit.contract.layouts.design import Question, Sets
+    from tacit.contract.layouts.questions import Question
+    from tacit.contract.layouts.sets import Sets
 
 __all__ = ["steer"]
 

@@ -1,0 +1,114 @@
+"""Questions that views are designed for: classes that stand for all questions, or those that will be asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.layouts.calendar import calendar_gram, coarse_cells
+from tacit.contract.layouts.grams import centred_gram, point_gram, range_gram, value_gram
+from tacit.contract.layouts.shifted import Shape
+
+__all__ = ["Grams", "Question", "coarse_vector", "merge_questions", "standard_questions"]
+
+Matrix = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A class of questions: a weight, and for each attribute the mean of f f' over its vectors f."""
+
+    weight: float
+    grams: Mapping[int, Matrix]
+    vectors: Mapping[int, Matrix] = field(default_factory=dict)
+    """The vectors themselves, if the class is one question."""
+
+    @classmethod
+    def of(cls, weight: float, vectors: Mapping[int, Matrix]) -> Question:
+        """Return one question that is a product of vectors."""
+        return cls(weight, {i: np.outer(vector, vector) for i, vector in vectors.items()}, vectors)
+
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        """The attributes it is about."""
+        return tuple(sorted(self.grams))
+
+    @property
+    def spread(self) -> float:
+        """Variance of f itself over uniform records, which estimates do not add."""
+        squares = math.prod(float(np.trace(gram)) / len(gram) for gram in self.grams.values())
+        return squares - math.prod(float(gram.mean()) for gram in self.grams.values())
+
+
+class Grams:
+    """The Gram matrices of several questions about one attribute; of single vectors, the vectors stand for them."""
+
+    def __init__(self, questions: Sequence[Question], attribute: int) -> None:
+        self._single = [k for k, one in enumerate(questions) if one.vectors]
+        self._several = [k for k, one in enumerate(questions) if not one.vectors]
+        size = len(questions[0].grams[attribute])
+        self._vectors = np.array([questions[k].vectors[attribute] for k in self._single]).reshape(-1, size)
+        self._grams = np.array([questions[k].grams[attribute] for k in self._several]).reshape(-1, size, size)
+
+    def traces(self, matrix: Matrix) -> Matrix:
+        """Return for each question the trace of its Gram matrix times a symmetric matrix."""
+        made = np.zeros(len(self._single) + len(self._several))
+        made[self._single] = np.einsum("qi,qi->q", self._vectors @ matrix, self._vectors)
+        made[self._several] = np.tensordot(self._grams, matrix, axes=2)
+        return made
+
+    def total(self, weights: Matrix) -> Matrix:
+        """Return the weighted sum of the Gram matrices."""
+        single = self._vectors.T @ (weights[self._single, None] * self._vectors)
+        whole: Matrix = single + np.tensordot(weights[self._several], self._grams, axes=1)
+        return whole
+
+
+def merge_questions(questions: Iterable[Question]) -> list[Question]:
+    """Return the same questions, those that occur several times once, with the sum of their weights."""
+    made: dict[object, Question] = {}
+    for one in questions:
+        key = tuple((i, one.vectors[i].tobytes()) for i in one.attributes) if one.vectors else id(one)
+        made[key] = replace(one, weight=one.weight + (made[key].weight if key in made else 0.0))
+    return list(made.values())
+
+
+def standard_questions(shapes: Sequence[Shape], sets: Sequence[tuple[int, ...]]) -> list[Question]:
+    """Return the default classes of questions, with equal weights.
+
+    Of one attribute: ranges, single values, and its values (sums and means); of two: ranges of both, and values of one
+    under a range of the other. Categories have single values for ranges; dates also months, quarters and years.
+    """
+    asked = []
+    for own in sets:
+        some = {i: (range_gram if shapes[i].ordered else point_gram)(*shapes[i][:2]) for i in own}
+        if len(own) == 1:
+            values, null, ordered, calendar = shapes[own[0]]
+            grams = [range_gram, point_gram, value_gram] if ordered else [point_gram]
+            asked += [Question(1.0, {own[0]: gram(values, null)}) for gram in grams]
+            if calendar:
+                asked.append(Question(1.0, {own[0]: calendar_gram(values, null, calendar)}))
+        elif len(own) == 2:
+            asked.append(Question(1.0, some))
+            if any(shapes[i].ordered for i in own):
+                asked.append(Question(1.0, {i: point_gram(*shapes[i][:2]) for i in own}))
+            for i in own:
+                if shapes[i].calendar:
+                    months = calendar_gram(shapes[i].values, shapes[i].null, shapes[i].calendar)
+                    asked.append(Question(1.0, some | {i: months}))
+                if shapes[i].ordered:
+                    asked.append(Question(0.5, some | {i: value_gram(*shapes[i][:2])}))
+                    asked.append(Question(0.5, some | {i: centred_gram(*shapes[i][:2])}))
+    return asked
+
+
+def coarse_vector(vector: Matrix, shape: Shape, most: int) -> Matrix:
+    """Return a vector on the coarse copy of an attribute's values: the mean over the values of each cell."""
+    values, null, _, calendar = shape
+    cells = coarse_cells(values, calendar, most)
+    means = np.bincount(cells, vector[:values]) / np.bincount(cells)
+    return np.append(means, vector[values:]) if null else means

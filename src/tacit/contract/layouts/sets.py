@@ -1,0 +1,347 @@
+"""Sets of attributes whose views are reported: what their reports say, what questions cost, and the best shares.
+
+A report of a view with k cells says ``u W'W`` about the counts of values: W has a row for each cell, and u is about
+``1 / noise`` of the best oracle over k cells. The views of a set of attributes are products of partitions, with
+probabilities that are products too, so what a set says is a product of matrices of one attribute each.
+
+Decoders read a question in parts (`tacit.estimate.sets`), and its variance is the sum of theirs. What it says of one
+attribute alone is read from all sets that show the attribute, whose information adds up. What it says of its attributes
+together is read from every set that shows them all, each with a share by its information.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from tacit.contract.layouts.calendar import copy_size
+from tacit.contract.layouts.information import information
+from tacit.contract.layouts.questions import Grams, Matrix, Question
+from tacit.contract.layouts.shifted import Family, coarse_copy
+
+__all__ = ["POINTS", "Set", "SetFamilies", "Sets", "Shares"]
+
+STEPS = 40
+"""Steps of the multiplicative rule: the variance is within half a percent of the least one."""
+
+ENOUGH = 1e-4
+"""Part of the variance that a step must save for another one."""
+
+POWER = 0.9
+"""Shares are multiplied by what more of them would save, to this power: 0.5 never overshoots, in twice the time."""
+
+LEAST = 1e-9
+"""Share that any set keeps while designs are computed."""
+
+FLOOR = 0.02
+"""Share of single values at least, so that every question over a set keeps an unbiased answer."""
+
+POINTS = 1.12
+"""Share of single values, over that among nested levels, where copies of an attribute are too coarse to tell."""
+
+Set = tuple[int, ...]
+Shares = dict[Set, float]
+SetFamilies = Mapping[Set, Sequence[Family]]
+"""For each set of attributes the partitions of each."""
+
+
+@lru_cache(maxsize=256)
+def _grams(family: Family) -> Matrix:
+    return np.stack(family.grams())
+
+
+class Axis:
+    """One attribute's partitions within a set, on a coarse copy of its values."""
+
+    def __init__(self, family: Family, floor: float) -> None:
+        self._floor, self._family, self._plain = floor, family, _grams(family)
+        self.shares = np.full(len(self._plain), 1 / len(self._plain))
+        self.says = np.ones(len(self._plain))
+
+    def refresh(self, alike: dict[object, tuple[Matrix, Matrix]]) -> None:
+        """Compute what follows from the shares; axes that are alike share it."""
+        key = (self._family, np.round(self.shares, 9).tobytes(), np.round(self.says, 9).tobytes())
+        if key not in alike:
+            matrix = np.tensordot(self.shares * self.says, self._plain, axes=1)
+            alike[key] = matrix, np.asarray(np.linalg.inv(matrix), np.float64)
+        self.matrix, self.inverse = alike[key]
+        self.ones = self.inverse.sum(axis=1)
+        self.total = float(self.ones.sum())
+        """``1'G^-1 1``."""
+
+    def traces(self, matrix: Matrix) -> Matrix:
+        """Return for each width the trace of what it says times a symmetric matrix."""
+        made: Matrix = self.says * np.tensordot(self._plain, matrix, axes=2)
+        return made
+
+    @property
+    def known_inverse(self) -> Matrix:
+        """The inverse for contrasts: the total of a vector that is the same everywhere is known."""
+        known: Matrix = self.inverse - np.outer(self.ones, self.ones) / self.total
+        return known
+
+    def step(self, gains: Matrix) -> None:
+        """Multiply each share by nearly what more of it would save."""
+        shares = np.maximum(gains, 0.0) ** POWER * self.shares
+        if len(shares) > 1 and shares.sum() > 0:
+            shares[-1] = max(shares[-1], self._floor * shares.sum())
+            self.shares = shares / shares.sum()
+
+
+class _Asked:
+    """Questions about the same attributes, with what all sets say about them."""
+
+    def __init__(self, home: Set, questions: Sequence[Question], places: Sequence[int]) -> None:
+        self.home, self.places = home, list(places)
+        own = [questions[place] for place in places]
+        self.weights = np.array([one.weight for one in own])
+        self.grams = {i: Grams(own, i) for i in home}
+
+
+class Sets:
+    """Sets of attributes with the partitions of each."""
+
+    def __init__(self, families: SetFamilies, epsilon: float, *, points: bool = False) -> None:
+        grown = math.exp(min(epsilon, 30.0))
+        self.epsilon, self._families = epsilon, families
+        self._most = copy_size(len({i for own in families for i in own}))
+        self.axes: dict[Set, list[Axis]] = {}
+        self.says: dict[Set, float] = {}
+        self._logs: dict[Set, Matrix] = {}
+        self.showing: dict[int, list[Set]] = {}
+        for own, some in families.items():
+            cells = itertools.product(*(family.cells() for family in some))
+            logs = np.log([information(math.prod(counts), grown) for counts in cells])
+            copies = [coarse_copy(family, self._most) for family in some]
+            floors = [
+                POINTS / len(family.nested.groups) if points and copy.values < family.values else FLOOR
+                for family, copy in zip(some, copies, strict=True)
+            ]
+            self.axes[own] = [Axis(*parts) for parts in zip(copies, floors, strict=True)]
+            self._logs[own] = logs.reshape([len(axis.shares) for axis in self.axes[own]])
+            for i in own:
+                self.showing.setdefault(i, []).append(own)
+        self._refresh()
+
+    def partitions(self, own: Set) -> list[tuple[Family, list[float]]]:
+        """Return the partitions of each attribute of a set, on its coarse copy, and how many cells they really have."""
+        return [(coarse_copy(family, self._most), family.cells()) for family in self._families[own]]
+
+    def take(self, groups: Mapping[Set, Sequence[Matrix]]) -> None:
+        """Take shares of widths as given."""
+        for own, some in groups.items():
+            for axis, shares in zip(self.axes[own], some, strict=True):
+                axis.shares = shares
+        self._refresh()
+
+    def _refresh(self) -> None:
+        alike: dict[object, tuple[Matrix, Matrix]] = {}
+        for own, axes in self.axes.items():
+            self._fit_information(own)
+            for axis in axes:
+                axis.refresh(alike)
+
+    def _fit_information(self, own: Set) -> None:
+        """Take what views say, less for few cells, for a product over attributes: the nearest one where people are."""
+        logs, axes = self._logs[own], self.axes[own]
+        mean = logs
+        for axis in reversed(axes):
+            mean = mean @ axis.shares
+        for k, axis in enumerate(axes):
+            alone = np.moveaxis(logs, k, 0)
+            for other in reversed([one for one in axes if one is not axis]):
+                alone = alone @ other.shares
+            axis.says = np.exp(alone - mean)
+        self.says[own] = math.exp(float(mean))
+
+    def variances(self, questions: Sequence[Question], shares: Shares) -> list[float]:
+        """Return the variance of each question per report, over uniform records."""
+        made = np.zeros(len(questions))
+        inverses = {i: self._inverse(i, shares) for one in questions for i in one.attributes}
+        for asked in _by_home(questions):
+            made[asked.places] = _Costs(self, asked, shares, inverses).variances()
+        # at large epsilon squares are about as large as what estimates do not add
+        spreads = np.array([one.spread for one in questions])
+        return [float(value) for value in np.maximum(made - spreads, made / 50)]
+
+    def _inverse(self, attribute: int, shares: Shares) -> Matrix:
+        """Return the inverse of what all sets say about an attribute, means taken out."""
+        whole: Matrix = sum(
+            (shares[own] * self.scale(own, attribute)) * self.axis(own, attribute).matrix
+            for own in self.showing[attribute]
+        )  # type: ignore[assignment]
+        size = len(whole)
+        centred = whole - whole.mean(axis=0) - whole.mean(axis=1)[:, None] + whole.mean()
+        return np.asarray(np.linalg.inv(centred + np.trace(centred) / size**2) - size / np.trace(centred) / size)
+
+    def axis(self, own: Set, attribute: int) -> Axis:
+        """Return an attribute's partitions in a set."""
+        return self.axes[own][own.index(attribute)]
+
+    def scale(self, own: Set, *attributes: int) -> float:
+        """Return what one report of a set says about some of its attributes, relative to the product of its axes."""
+        others = (axis.total for i, axis in zip(own, self.axes[own], strict=True) if i not in attributes)
+        return self.says[own] / math.prod(others)
+
+    def design(self, questions: Sequence[Question], shares: Shares, floors: Shares) -> Shares:
+        """Find shares of sets, and of the widths of their attributes, with the least mean variance.
+
+        Every step multiplies a share by its part of the variance over its share, to a power: it rests where parts equal
+        shares, which is the optimum. Shares of sets stay above their floors.
+        """
+        by_home, cost = _by_home(questions), math.inf
+        for _ in range(STEPS):
+            inverses = {i: self._inverse(i, shares) for asked in by_home for i in asked.home}
+            gains = _Gains(self, shares)
+            wanted = {i: np.zeros_like(inverse) for i, inverse in inverses.items()}
+            for asked in by_home:
+                costs = _Costs(self, asked, shares, inverses)
+                for i, gram in costs.add_gains(gains).items():
+                    wanted[i] += gram
+            for i, gram in wanted.items():
+                gains.add_alone(i, inverses[i] @ gram @ inverses[i])
+            roots = {own: shares[own] * (max(gains.of_sets[own], 0.0) / shares[own]) ** POWER for own in shares}
+            total = sum(roots.values())
+            kept = {own: max(root / total, floors.get(own, LEAST)) for own, root in roots.items()}
+            shares = {own: share / sum(kept.values()) for own, share in kept.items()}
+            for own, axes in self.axes.items():
+                for axis, some in zip(axes, gains.of_axes[own], strict=True):
+                    axis.step(some)
+            self._refresh()
+            before, cost = cost, sum(gains.of_sets.values())
+            if before < cost * (1 + ENOUGH):
+                break
+        return shares
+
+
+class _Gains:
+    """What more of each set, and of each width in a set, would save."""
+
+    def __init__(self, sets: Sets, shares: Shares) -> None:
+        self._sets, self._shares = sets, shares
+        self.of_sets = dict.fromkeys(shares, 0.0)
+        self.of_axes = {own: [np.zeros(len(axis.shares)) for axis in axes] for own, axes in sets.axes.items()}
+        self._ones: dict[tuple[Set, int], Matrix] = {}
+
+    def add_alone(self, attribute: int, sharp: Matrix) -> None:
+        """Add what every set that shows an attribute saves of questions about it alone."""
+        for own in self._sets.showing[attribute]:
+            axis = self._sets.axis(own, attribute)
+            says = self._shares[own] * self._sets.scale(own, attribute)
+            saved = says * axis.traces(sharp)
+            part = float(saved @ axis.shares)
+            self.of_sets[own] += part
+            for i, gains in zip(own, self.of_axes[own], strict=True):
+                gains += saved if i == attribute else part * self.of_ones(own, i)
+
+    def of_ones(self, own: Set, attribute: int) -> Matrix:
+        """Return what each width of an attribute saves of reading the vector 1, as parts of 1."""
+        if (own, attribute) not in self._ones:
+            axis = self._sets.axis(own, attribute)
+            self._ones[own, attribute] = axis.traces(np.outer(axis.ones, axis.ones)) / axis.total
+        return self._ones[own, attribute]
+
+    def add_together(self, own: Set, parts: Mapping[int, tuple[Matrix, float]], rest: float) -> None:
+        """Add what a set saves: for each attribute asked about a matrix by widths, and by 1; ``rest`` by others' 1."""
+        for i, gains in zip(own, self.of_axes[own], strict=True):
+            if i in parts:
+                sharp, ones = parts[i]
+                gains += self._sets.axis(own, i).traces(sharp) + ones * self.of_ones(own, i)
+            else:
+                gains += rest * self.of_ones(own, i)
+
+
+class _Costs:
+    """The variances of questions about the same attributes: alone, and together in the sets that show all of them."""
+
+    def __init__(self, sets: Sets, asked: _Asked, shares: Shares, inverses: Mapping[int, Matrix]) -> None:
+        self._sets, self._asked, self._shares = sets, asked, shares
+        self._alone = {i: asked.grams[i].traces(inverses[i]) for i in asked.home}
+        if len(asked.home) == 1:
+            return
+        self._showing = [own for own in sets.axes if set(asked.home) <= set(own)]
+        self._read = {own: self._parts_of(own) for own in self._showing}
+        costs = np.array([self._together(own) for own in self._showing])
+        least = 1 / (1 / np.maximum(costs, 1e-300)).sum(axis=0)
+        self._weights = dict(zip(self._showing, least / np.maximum(costs, 1e-300), strict=True))
+        self._interactions = least
+        smallest = min(self._showing, key=lambda own: (len(own), own))
+        self._centres = {i: self._read[smallest][i][1] for i in asked.home}
+
+    def _parts_of(self, own: Set) -> dict[int, tuple[Matrix, Matrix, float]]:
+        """Return for each attribute the variances of contrasts, the squares of means, and the variance of 1."""
+        made = {}
+        for i in self._asked.home:
+            axis, grams = self._sets.axis(own, i), self._asked.grams[i]
+            known = grams.traces(axis.known_inverse)
+            made[i] = known, grams.traces(np.outer(axis.ones, axis.ones)) / axis.total**2, axis.total
+        return made
+
+    def _together(self, own: Set) -> Matrix:
+        """Return the variance of what only sets that show all attributes tell."""
+        parts = self._read[own]
+        return _interaction(parts) / (self._shares[own] * self._sets.scale(own, *self._asked.home))
+
+    def variances(self) -> Matrix:
+        """Return the variance of each question."""
+        home = self._asked.home
+        if len(home) == 1:
+            return self._alone[home[0]]
+        made: Matrix = self._interactions + sum(self._others(i) * self._alone[i] for i in home)
+        return made
+
+    def _others(self, attribute: int) -> Matrix:
+        made = np.ones(len(self._asked.weights))
+        for k in self._asked.home:
+            made = made * (self._centres[k] if k != attribute else 1.0)
+        return made
+
+    def add_gains(self, gains: _Gains) -> dict[int, Matrix]:
+        """Add what sets save of questions about all attributes together; return what is left for each alone."""
+        home, weights = self._asked.home, self._asked.weights
+        if len(home) == 1:
+            return {home[0]: self._asked.grams[home[0]].total(weights)}
+        for own in self._showing:
+            read, scale = self._read[own], self._shares[own] * self._sets.scale(own, *home)
+            by = weights * self._weights[own] ** 2 / scale
+            total = float((by * _interaction(read)).sum())
+            parts = {}
+            for i in home:
+                contrasts, means = _derivatives(read, i)
+                known = self._sets.axis(own, i).known_inverse
+                sharp = known @ self._asked.grams[i].total(by * contrasts) @ known
+                parts[i] = sharp, float((by * means * read[i][1] * read[i][2]).sum())
+            gains.of_sets[own] += total
+            gains.add_together(own, parts, total)
+        return {i: self._asked.grams[i].total(weights * self._others(i)) for i in home}
+
+
+def _interaction(parts: Mapping[int, tuple[Matrix, Matrix, float]]) -> Matrix:
+    """Return the variance of a product without its mean and without what it says of each attribute alone."""
+    whole: Matrix = math.prod(known + centre * ones for known, centre, ones in parts.values())  # type: ignore[assignment]
+    means = {i: centre * ones for i, (_, centre, ones) in parts.items()}
+    whole = whole - math.prod(means.values())
+    for i, (known, *_) in parts.items():
+        whole = whole - known * math.prod(mean for k, mean in means.items() if k != i)
+    return np.maximum(whole, 0.0)
+
+
+def _derivatives(parts: Mapping[int, tuple[Matrix, Matrix, float]], attribute: int) -> tuple[Matrix, Matrix]:
+    """Return the derivatives of that by the variance of an attribute's contrasts, and by that of its mean."""
+    others = {i: part for i, part in parts.items() if i != attribute}
+    means = {i: centre * ones for i, (_, centre, ones) in others.items()}
+    whole = math.prod(known + centre * ones for known, centre, ones in others.values())
+    contrasts = whole - math.prod(means.values())
+    alone = sum(known * math.prod(m for k, m in means.items() if k != i) for i, (known, *_) in others.items())
+    return np.asarray(contrasts), np.asarray(contrasts - alone)
+
+
+def _by_home(questions: Sequence[Question]) -> list[_Asked]:
+    places: dict[Set, list[int]] = {}
+    for place, one in enumerate(questions):
+        places.setdefault(one.attributes, []).append(place)
+    return [_Asked(home, questions, some) for home, some in places.items()]
