@@ -52,8 +52,17 @@ def test_tables_stay_tables() -> None:
     assert np.isclose(made.sum(), 1.0)
 
 
-def test_small_and_large_tables_are_left_as_they_are() -> None:
-    for cells in (3, MOST_CELLS + 1):
+def test_large_tables_are_left_as_they_are() -> None:
+    for cells in (1, MOST_CELLS + 1):
         even = np.full(cells, 1 / cells)
         observed = Observed((np.eye(cells),), np.eye(cells)[0], np.full(cells, 1e9))
         assert draw_to_data(observed, even) is even
+
+
+def test_few_cells_become_least_squares_where_data_are_precise() -> None:
+    """The mutant, which leaves three cells alone, stays at the uniform table."""
+    truth = np.array([0.36, 0.31, 0.33])
+    for precision, part in ((1e6, 0.999), (12.0, 0.5)):
+        observed = Observed((np.eye(3),), truth, np.full(3, precision))
+        moved = draw_to_data(observed, np.full(3, 1 / 3)) - 1 / 3
+        assert np.allclose(moved, part * (truth - 1 / 3), atol=1e-3)

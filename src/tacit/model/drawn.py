@@ -8,7 +8,9 @@ by a factor: e is the sum of their squares in units of noise, over m. The second
     log B = m (e - 1 - log e) / 2 - DOUBT,
 
 and B / (1 + B) (1 - 1 / e) of the differences is added to the table. A fit that is right stays as it is; one that is
-wrong by much more than the noise becomes least squares.
+wrong by much more than the noise becomes least squares. Tables of two and three cells have too few directions for a fit
+to be better than least squares wherever the truth lies. They become least squares as far as the data are more precise
+than a uniform distribution over all possible shares.
 
 Reference   Efron and Morris 1973 (combining possibly related estimation problems).
 """
@@ -34,6 +36,9 @@ DOUBT = 4.0
 BLOCK = 6
 """Directions of the first block, which has the best-known ones; each further block has twice as many."""
 
+SHRUNK = 3
+"""Directions of a block from which on a fit can be better than least squares whatever is true."""
+
 KNOWN = 1e-9
 """Information, relative to the largest, below which a direction counts as unobserved."""
 
@@ -41,7 +46,7 @@ KNOWN = 1e-9
 def draw_to_data(observed: Observed, table: Vector) -> Vector:
     """Return a table of one attribute, corrected by the data."""
     [stack] = observed.stacks
-    if not 3 < table.size <= MOST_CELLS:
+    if not 1 < table.size <= MOST_CELLS:
         return table
     information = stack.T @ (observed.weight[:, None] * stack)
     inside = np.eye(table.size) - 1 / table.size  # the total is known
@@ -55,7 +60,10 @@ def draw_to_data(observed: Observed, table: Vector) -> Vector:
         stop = len(known) if len(known) - start < 2 * size else start + size
         part = slice(start, stop)
         excess = float((known[part] * off[part] ** 2).mean())
-        moved += _share_to_add(excess, stop - start) * directions[:, part] @ off[part]
+        share = known[part] / (known[part] + (table.size + 1) * table.size)
+        if stop - start >= SHRUNK:
+            share = np.full(stop - start, _share_to_add(excess, stop - start))
+        moved += directions[:, part] @ (share * off[part])
         start, size = stop, 2 * size
     return norm_sub(moved, float(table.sum()))
 

@@ -43,15 +43,17 @@ def partition_of(service: ServiceContract, view: CompiledView, attribute: int) -
     return np.concatenate([own, np.arange(cells, cells + service.extras)])
 
 
-def cell_noise(oracle: Oracle) -> float:
-    """Return the variance of a cell per report: the oracle's, and that of who drew the view, for equal cells."""
-    return float(oracle.noise) + 1 / oracle.domain
-
-
-def own_noise(oracle: Oracle) -> float:
-    """Return the share of that variance that is proportional to the people of a cell."""
+def cell_noise(oracle: Oracle, cells: int | None = None) -> float:
+    """Return the variance of a cell per report where people are uniform over cells: those of the oracle by default."""
     one, neither = oracle.pair_split
-    return float((one - neither) / (oracle.keep - oracle.lie) ** 2) / oracle.domain / cell_noise(oracle)
+    return float((neither / 2 + (one - neither) / (cells or oracle.domain)) / (oracle.keep - oracle.lie) ** 2)
+
+
+def own_noise(oracle: Oracle, cells: int | None = None) -> float:
+    """Return the share of that variance which is in proportion to the people of a cell."""
+    one, neither = oracle.pair_split
+    share = (one - neither) / (cells or oracle.domain)
+    return float(share / (neither / 2 + share))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +138,7 @@ class Side:
             extra = self._indicators(view.oracle, axes, picks, codes)
             if not real:
                 present = 1 - extra.sum(axis=1, keepdims=True)
-                return np.concatenate([present, extra], axis=1), cell_noise(view.oracle)
+                return np.concatenate([present, extra], axis=1), cell_noise(view.oracle, 1 + extras)
             looks = np.concatenate([looks, extra], axis=1)
         looks = looks + (1 - looks.sum(axis=1, keepdims=True)) / looks.shape[1]
         return looks, cell_noise(view.oracle) * summed

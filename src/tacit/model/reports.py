@@ -222,15 +222,14 @@ class _Place:
     def _of_view(self, view: CompiledView, tables: Vector, counts: Vector) -> Iterator[NoisyTable]:
         """Yield a view's table and, where rows may be missing, that of presence."""
         extras, shown = self.service.extras, [i for i in view.active if view.levels[i]]
-        cells = view.oracle.domain
-        reports = counts / (cell_noise(view.oracle) + self.left_out * (cells - 1) / cells**2)  # for uniform records
         if extras:
             behind = tables.reshape(len(tables), tables.shape[1], -1)[:, -extras:, 0]
             presence = np.concatenate([1 - behind.sum(axis=1, keepdims=True), behind], axis=1)
             place = self.first + len(self.service.service.sensitive)
             exact = np.array([1 / extras] + [1.0] * extras)
+            reports, own = self._precision(view.oracle, counts, 1 + extras)
             yield from by_class(
-                (place,), (np.arange(1 + extras),), presence, reports, (self.public, self.shares), exact
+                (place,), (np.arange(1 + extras),), presence, reports, (self.public, self.shares), exact, own
             )
         if shown:
             exact = np.ones([1] * len(shown))
@@ -239,8 +238,13 @@ class _Place:
                 exact = np.where(possible, 1.0, 1 / IMPOSSIBLE)
             partitions = tuple(partition_of(self.service, view, i) for i in shown)
             places = tuple(self.first + i for i in shown)
-            own = 0.0 if extras else own_noise(view.oracle)
+            reports, own = self._precision(view.oracle, counts, view.oracle.domain)
             yield from by_class(places, partitions, tables, reports, (self.public, self.shares), exact, own)
+
+    def _precision(self, oracle: Oracle, counts: Vector, cells: int) -> tuple[Vector, float]:
+        """Return the precision of a cell where people are uniform over some cells, and the share of its own people."""
+        variance = cell_noise(oracle, cells) + self.left_out * (cells - 1) / cells**2
+        return counts / variance, own_noise(oracle, cells)
 
 
 def _with_extra_cells(tables: Vector, extras: int) -> tuple[Vector, npt.NDArray[np.bool_]]:
