@@ -68,8 +68,11 @@ def test_readers_and_margins_sum_over_supported_cells(
     oracle = kind.build(sizes, Fraction(8))  # type: ignore[attr-defined]
     codes = np.unique(np.concatenate([[0], source.integers(0, oracle.alphabet, 200)]))
     support = oracle.support(codes).reshape(len(codes), *sizes).astype(float)
-    axes = [source.normal(size=(4, size)) for size in sizes]
-    picks = source.integers(0, 4, (30, len(sizes)))
+    axes = [source.normal(size=(7, size)) for size in sizes]
+    for own in axes:  # as groups have: one cell, one cell beside a number, and a number
+        own[4:] = [[0.0], [0.3], [2.0]]
+        own[4, 1], own[5, 0] = 1.5, -0.7
+    picks = source.integers(0, 7, (40, len(sizes)))
     letters = "abc"[: len(sizes)]
     right = np.stack(
         [

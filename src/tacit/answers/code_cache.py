@@ -88,6 +88,9 @@ def _fetch(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, 
     keys = len(query.keys)
     group, first = number_rows(table, keys)
     values = rows_of(table, keys, first) if keys else [()]
+    if keys:  # engines return groups in any order; samples do not depend on it
+        known = np.array(sorted(range(len(values)), key=lambda i: [(v is None, str(type(v)), v) for v in values[i]]))
+        values, group = [values[place] for place in known.tolist()], np.argsort(known)[group]
     columns = [numbers_of(table.column(i)) for i in range(keys + 1, table.num_columns)]
     codes = integers_of(table.column(keys))
     order = rows_in_order(codes * len(values) + group, channel.alphabet * len(values))

@@ -124,9 +124,8 @@ class CodePlan:
             return None
         totals = self._totals(fetched)
         products, fourths = self._higher(fetched)
-        people = np.bincount(counts.group, counts.columns[0], minlength=counts.groups)
         return {
-            own: Moments(int(people[place]), totals[place], products[place], fourths[place])
+            own: Moments(int(counts.people[place]), totals[place], products[place], fourths[place])
             for place, own in enumerate(fetched.values)
         }
 
@@ -212,7 +211,8 @@ def plan_by_code(wanted: Plan) -> CodePlan | None:
         return None
     sides = [number for number, own in enumerate(stored) if own.is_one_report]
     splits = [(side, split) for side in sides if (split := _split(scope, side, totals)) is not None]
-    splits.sort(key=lambda one: -len({local.key for local, _ in one[1]}))
+    if len(splits) > 1:
+        splits.sort(key=lambda one: -len({local.key for local, _ in one[1]}))
     squared = sorted({i for pair in wanted.pairs for i in pair})
     for side, split in splits:
         weights = _Weights()
@@ -240,6 +240,9 @@ def _split(scope: Scope, side: int, totals: Sequence[Total]) -> list[tuple[Funct
             parts.append((Functional(sizes, ()), None))
             continue
         [piece] = total.pieces
+        if len(scope.sources) == 1 and not piece.guards and not piece.powers:
+            parts.append((piece.functional, None))
+            continue
         terms, others = [], {}
         for term in piece.functional.terms:
             mine = {i - first: vector for i, vector in term.factors.items() if first <= i < first + len(sizes)}

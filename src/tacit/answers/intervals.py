@@ -68,7 +68,7 @@ def _weakness(below: Dual, covariance: Covariance, quantile: float) -> float:
 
 def _ratio(above: Dual, below: Dual, covariance: Covariance, quantile: float) -> tuple[float, float]:
     """Return Fieller's interval; an infinite one where the denominator may be zero."""
-    matrix = covariance(np.stack([above.gradient, below.gradient]))
+    matrix = covariance(np.array([above.gradient, below.gradient]))
     variances = float(matrix[0, 0]), float(matrix[0, 1]), float(matrix[1, 1])
     return fieller(above.value, below.value, variances, quantile) or (-math.inf, math.inf)
 

@@ -1,16 +1,17 @@
 """Sums of products and of fourth powers of contributions, from a sample of codes.
 
-A sample is corrected by regression: the sum of contributions over all reports of its views is known from their tables,
-and a multiple of the difference between it and the sample's sum is added to the sum of squares. This leaves almost no
-error where a total concerns a single cell, as for groups: there the square is a linear function of the contribution.
-Views of a block share the multiple, which refers to the contribution times the size of a view's rows.
+A sample is corrected by regression: what all reports of its views add is known from their tables, and a multiple of
+what the sample lacks of it is added to the sum of squares. That leaves next to no error where a total is about a single
+cell, as groups are: there the square is a linear function of what is added. The views of a **segment** share the
+multiple, which is taken of what is added times the size of a view's rows. Segments of which functionals take alike are
+added up before anything is computed for each functional.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,16 @@ import numpy.typing as npt
 
 from tacit.answers.sampling import Sample
 from tacit.estimate.batch import VALUES_AT_ONCE, FunctionalBatch
-from tacit.estimate.blocks import Block, Way, blocks_of
+from tacit.estimate.blocks import Block, Shared, Way, blocks_of
 from tacit.estimate.functional import Vector
 
 __all__ = ["Request", "higher_moments"]
 
 Codes = npt.NDArray[np.int64]
+Values = npt.NDArray[Any]
 
-SIZED = -1
-"""Placeholder for a column of weights: people times the sizes of their views."""
+SIZED, SIZED_TWICE = -2, -1
+"""The last weights: people times the sizes of their views, and times their squares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +40,10 @@ class Request:
     pair_columns: Codes
     fourth_columns: Codes
 
-    @property
-    def columns(self) -> list[int]:
-        """The columns of weights that are read."""
-        return sorted({*self.pair_columns.tolist(), *self.fourth_columns.tolist()})
+    @cached_property
+    def columns(self) -> tuple[int, ...]:
+        """The columns of weights that are read, in order."""
+        return tuple(np.union1d(self.pair_columns, self.fourth_columns).tolist())
 
 
 def higher_moments(batch: FunctionalBatch, sample: Sample, asked: Request) -> tuple[Vector, Vector]:
@@ -49,153 +51,218 @@ def higher_moments(batch: FunctionalBatch, sample: Sample, asked: Request) -> tu
     groups = len(sample.people)
     products, fourths = np.zeros((groups, len(asked.left))), np.zeros((groups, len(asked.fourth_columns)))
     blocks, joint = blocks_of(batch, len(sample.channel.views))
-    for part in [*_of_blocks(blocks, sample), *_of_views(batch, joint, sample)]:
+    for part in (*_of_blocks(blocks, sample), *_of_views(batch, joint, sample)):
         part.add(sample, asked, products, fourths)
     return products, fourths
 
 
 @dataclass(frozen=True, eq=False)
-class _Values:
-    """Contributions of some views' sampled codes: constant + slope * value of a direction, for each functional."""
+class _Segment:
+    """Sampled codes that are corrected together."""
 
     views: tuple[int, ...]
+    rows: tuple[tuple[Values, Vector | None], ...]
+    """Rows of codes x cells, and the vectors they are multiplied by; None for rows that are values."""
+    known: Vector | None = None
+    """Groups x directions: the sum over everybody; None where all codes were taken."""
+    missing: Vector | None = None
+    """What the sample lacks of it, times sizes; None if all sizes are 1."""
+    lead: Way | None = None
+    """Whose rows the sizes of views are of."""
+
+    @property
+    def codes(self) -> int:
+        """How many there are."""
+        return len(self.rows[0][0])
+
+    def values(self, some: slice) -> Values:
+        """Return what some codes have of each direction: directions x codes."""
+        return reduce(
+            np.add, [rows[some].T if vectors is None else vectors @ rows[some].T for rows, vectors in self.rows]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Alike:
+    """What codes of some segments add to each functional: constant + slope * value of a direction."""
+
     constants: Vector
     slopes: Vector
     directions: Codes
-    rows: tuple[tuple[Vector, Vector | None], ...]
-    """Rows of codes x cells, and the vectors they are multiplied by; None for rows that are values."""
-    known: Vector | None
-    missing: Vector | None
-    """Groups x directions: the sum over everybody, and its difference from the sample's sum; None where it is zero."""
-    sizes: Vector | None
-    """The size of each code's view; None if all are equal."""
-
-    def chunks(self) -> Iterator[tuple[slice, Vector]]:
-        """Yield the values of some codes at a time."""
-        codes, directions = len(self.rows[0][0]), int(self.directions.max(initial=0)) + 1
-        step = max(1, VALUES_AT_ONCE // directions)
-        for start in range(0, codes, step):
-            own = slice(start, start + step)
-            values = [rows[own] if vectors is None else rows[own] @ vectors.T for rows, vectors in self.rows]
-            yield own, reduce(np.add, values)
+    views: list[tuple[int, ...]]
+    segments: Iterable[_Segment]
+    """Those of which anything is read, made when it is their turn."""
 
     def add(self, sample: Sample, asked: Request, products: Vector, fourths: Vector) -> None:
-        """Add the sums over these views to those of all pairs and functionals."""
-        weights = sample.weights(self.views)
-        people = weights.sum(axis=2)
-        constants, slopes = self.constants, self.slopes
-        left, right = asked.left, asked.right
-        sums = _Sums.of(self, weights, asked) if self.rows else None
+        """Add the sums over these segments to those of all pairs and functionals."""
+        constants, slopes, left, right = self.constants, self.slopes, asked.left, asked.right
+        sums = _Sums.over(self, sample, asked)
         for column in asked.columns:
             pairs, own = asked.pair_columns == column, asked.fourth_columns == column
             i, j = left[pairs], right[pairs]
-            added = people[column][:, None] * (constants[i] * constants[j])
-            fourth = people[column][:, None] * constants[own] ** 4
+            people = np.sum([sample.people_of(views, column) for views in self.views], axis=0)[:, None]
+            added = people * (constants[i] * constants[j])
+            fourth = people * constants[own] ** 4
             if sums is not None:
-                first = sums.first(self, column)[:, self.directions] * slopes
+                first = sums.first[column][:, self.directions] * slopes
                 added += constants[i] * first[:, j] + constants[j] * first[:, i]
                 added += slopes[i] * slopes[j] * sums.products(column, self.directions[i], self.directions[j])
-                fourth = sums.fourths(column, people[column], self.directions[own], constants[own], slopes[own])
+                fourth += sums.fourths(column, self.directions[own], constants[own], slopes[own])
             products[:, pairs] += added
             fourths[:, own] += fourth
 
 
 @dataclass(eq=False)
 class _Sums:
-    """Weighted sums of powers of directions, and of sums of two directions, whose squares give their products.
+    """Weighted sums of powers of directions, and of products of two of them, over all segments."""
 
-    Directions are in units of their sizes, so that single-precision numbers can hold fourth powers.
-    """
-
-    count: int
     pairs: dict[tuple[int, int], int]
-    unit: Vector | None = None
-    powers: dict[int, list[Vector]] = field(default_factory=dict)
-    """For each column, sums of first to fourth powers: groups x directions."""
-    correction: Vector | None = None
+    """The place of each product of two different directions, behind the squares."""
+    first: dict[int, Vector] = field(default_factory=dict)
+    """For each column, groups x directions."""
+    second: dict[int, Vector] = field(default_factory=dict)
+    third: dict[int, Vector] = field(default_factory=dict)
+    fourth: dict[int, Vector] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, values: _Values, weights: Vector, asked: Request) -> _Sums:
-        """Add up over all codes."""
-        left, right = values.directions[asked.left], values.directions[asked.right]
-        apart = {(i, j) for i, j in zip(left.tolist(), right.tolist(), strict=True) if i != j}
-        sums = cls(int(values.directions.max()) + 1, {pair: place for place, pair in enumerate(sorted(apart))})
-        corrects = values.missing is not None and 0 in asked.columns
-        for own, single in values.chunks():
-            value = sums.in_units(single)
-            square = np.square(value)
-            cube = square * value if corrects else square[:, : sums.count] * value[:, : sums.count]
-            powers = [value, square, cube, np.square(square[:, : sums.count])]
-            for column in asked.columns:
-                by = weights[column][:, own].astype(value.dtype, copy=False)
-                sums.add(column, [by @ power for power in powers])
-            if corrects and values.sizes is not None:
-                sized = weights[0][:, own] * values.sizes[own]
-                sums.add(SIZED, [sized @ value, (sized * values.sizes[own]) @ square, sized @ cube])
-        if values.missing is not None and corrects:
-            regression = sums.powers[SIZED if values.sizes is not None else 0]
-            people = weights[0].sum(axis=1)
-            sums.correction = _slope(people, sums.powers[0][1], *regression[:3]) * sums.in_units(values.missing)
-        return sums
+    def over(cls, alike: _Alike, sample: Sample, asked: Request) -> _Sums | None:
+        """Add up over all codes; None where no code is read."""
+        count = int(alike.directions.max()) + 1
+        left, right = alike.directions[asked.left], alike.directions[asked.right]
+        apart = np.unique(np.stack([left, right])[:, left != right], axis=1)
+        sums = cls({(i, j): count + place for place, (i, j) in enumerate(apart.T.tolist())})
+        for some in _in_batches(alike.segments, count, len(sample.people)):
+            _Batch(some, count, apart).add_to(sums, sample, asked.columns)
+        return sums if sums.first else None
 
-    def add(self, column: int, added: list[npt.NDArray[Any]]) -> None:
-        """Add sums of powers."""
-        known = self.powers.get(column)
-        if known is None:
-            self.powers[column] = [own.astype(np.float64) for own in added]
-        else:
-            self.powers[column] = [x + y for x, y in zip(known, added, strict=True)]
-
-    def in_units(self, single: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return values of directions in their units and, behind them, sums of the two of each pair."""
-        if self.unit is None:
-            size = np.sqrt(np.square(single.astype(np.float64)).mean(axis=0))
-            self.unit = np.where(size > 0, size, 1.0)
-        value: npt.NDArray[Any] = single / self.unit.astype(single.dtype)
-        if not self.pairs:
-            return value
-        first, second = np.array(list(self.pairs)).T
-        return np.concatenate([value, value[:, first] + value[:, second]], axis=1)
-
-    @property
-    def units(self) -> Vector:
-        """The units of the directions."""
-        return self.unit if self.unit is not None else np.ones(self.count)
-
-    def first(self, values: _Values, column: int) -> Vector:
-        """Return the sums of directions: known for people, sampled where they are weighted."""
-        if column == 0 and values.known is not None:
-            return values.known
-        return self.powers[column][0][:, : self.count] * self.units
+    def add(self, columns: tuple[int, ...], powers: Sequence[Vector], products: Vector) -> None:
+        """Add segments x directions x weights x groups of each power, and of products of pairs."""
+        first, second, third, fourth = (own.sum(axis=0) for own in powers)
+        second = np.concatenate([second, products.sum(axis=0)])
+        for place, column in enumerate(columns):
+            for known, own in zip(
+                (self.first, self.second, self.third, self.fourth), (first, second, third, fourth), strict=True
+            ):
+                added = own[:, place].T
+                known[column] = known[column] + added if column in known else added
 
     def products(self, column: int, left: Codes, right: Codes) -> Vector:
         """Return the sums of products of two directions."""
-        squares = self.powers[column][1]
-        squares = squares + self.correction if column == 0 and self.correction is not None else squares
-        sums = squares[:, left]
+        places = left.copy()
         apart = np.flatnonzero(left != right)
-        if len(apart):
-            i, j = left[apart], right[apart]
-            both = squares[:, [self.count + self.pairs[pair] for pair in zip(i.tolist(), j.tolist(), strict=True)]]
-            sums[:, apart] = (both - squares[:, i] - squares[:, j]) / 2
-        return sums * (self.units[left] * self.units[right])
+        places[apart] = [self.pairs[pair] for pair in zip(left[apart].tolist(), right[apart].tolist(), strict=True)]
+        return self.second[column][:, places]
 
-    def fourths(self, column: int, people: Vector, places: Codes, constants: Vector, slopes: Vector) -> Vector:
-        """Return the sums of fourth powers of constants plus slopes times directions."""
-        slopes = slopes * self.units[places]
-        first, second, third, fourth = (power[:, places] for power in self.powers[column][:4])
+    def fourths(self, column: int, places: Codes, constants: Vector, slopes: Vector) -> Vector:
+        """Return the sums of fourth powers of constants plus slopes times directions, but for that of constants."""
         return (
-            people[:, None] * constants**4
-            + 4 * constants**3 * slopes * first
-            + 6 * (constants * slopes) ** 2 * second
-            + 4 * constants * slopes**3 * third
-            + slopes**4 * fourth
+            4 * constants**3 * slopes * self.first[column][:, places]
+            + 6 * (constants * slopes) ** 2 * self.second[column][:, places]
+            + 4 * constants * slopes**3 * self.third[column][:, places]
+            + slopes**4 * self.fourth[column][:, places]
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Segments that are read together: each in its own units, so that short numbers hold fourth powers."""
+
+    segments: list[_Segment]
+    count: int
+    apart: Codes
+    """Pairs of directions, as columns. The square of their sum gives their product."""
+
+    @property
+    def width(self) -> int:
+        """Directions, and sums of pairs of them behind."""
+        return self.count + int(self.apart.shape[1])
+
+    def add_to(self, sums: _Sums, sample: Sample, columns: tuple[int, ...]) -> None:
+        """Add up all powers."""
+        units, total = np.ones(0), np.zeros(0)
+        for some, values in self._chunks():
+            ends = np.cumsum([0, *(own.shape[1] for own in values)])
+            single = np.concatenate(values, axis=1) if len(values) > 1 else values[0]
+            if not units.size:
+                units = _units(np.maximum.reduceat(np.abs(single), ends[:-1], axis=1).T.astype(np.float64))
+            powers, added = self._powers(single, units, ends), []
+            for segment, start, end in zip(self.segments, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+                weights = sample.stacked_weights(segment.views, columns, segment.lead, single.dtype)
+                added.append(powers[:, start:end] @ weights[some])
+            total = np.stack(added).astype(np.float64) + (total if total.size else 0.0)
+        by_weight = total.reshape(*total.shape[:2], -1, len(sample.people))  # segments x powers x weights x groups
+        first, third, second, fourth = np.split(by_weight, np.arange(1, 4) * self.width, axis=1)
+        if 0 in columns:
+            second = second.copy()
+            second[:, :, columns.index(0)] += self._correction(first, second, third, sample, units)
+        unit, (i, j) = units[:, :, None, None], self.apart
+        squares, sizes = second[:, : self.count], (units[:, i] * units[:, j])[:, :, None, None]
+        both = (second[:, self.count :] - squares[:, i] - squares[:, j]) / 2 * sizes
+        known = first[:, : self.count] * unit
+        for place, segment in enumerate(self.segments):
+            if segment.known is not None and 0 in columns:
+                known[place, :, columns.index(0)] = segment.known.T
+        sums.add(columns, (known, squares * unit**2, third[:, : self.count] * unit**3, fourth * unit**4), both)
+
+    def _chunks(self) -> Iterator[tuple[slice, list[Values]]]:
+        """Yield the values of some codes of each segment at a time; one that is alone may have many codes."""
+        [first, *others] = self.segments
+        step = max(1, VALUES_AT_ONCE // self.count) if not others else first.codes
+        for start in range(0, first.codes, step) if not others else (0,):
+            some = slice(start, start + step) if not others else slice(None)
+            yield some, [segment.values(some) for segment in self.segments]
+
+    def _powers(self, single: Values, units: Vector, ends: Codes) -> Values:
+        """Return values in their units, their cubes and squares, with sums of pairs behind, and fourth powers."""
+        width, count = self.width, self.count
+        powers = np.empty((3 * width + count, single.shape[1]), dtype=single.dtype)
+        value, cube, square, fourth = np.split(powers, np.arange(1, 4) * width)
+        short = (1 / units).astype(single.dtype)
+        for start, end, unit in zip(ends[:-1].tolist(), ends[1:].tolist(), short, strict=True):
+            np.multiply(single[:, start:end], unit[:, None], out=value[:count, start:end])
+        np.add(value[self.apart[0]], value[self.apart[1]], out=value[count:])
+        np.square(value, out=square)
+        np.multiply(square, value, out=cube)
+        np.square(square[:count], out=fourth)
+        return powers
+
+    def _correction(self, first: Vector, second: Vector, third: Vector, sample: Sample, units: Vector) -> Vector:
+        """Return what is added to the squares of each segment's people, in units: segments x directions x groups."""
+        people = np.stack([sample.people_of(segment.views, 0) for segment in self.segments])[:, None, :]
+        slope = _slope(people, second[:, :, 0], first[:, :, SIZED], second[:, :, SIZED_TWICE], third[:, :, SIZED])
+        missing = np.zeros((len(self.segments), self.count, len(sample.people)))
+        for place, one in enumerate(self.segments):
+            if one.missing is not None:
+                missing[place] = one.missing.T / units[place][:, None]
+            elif one.known is not None:
+                missing[place] = one.known.T / units[place][:, None] - first[place, : self.count, 0]
+        i, j = self.apart
+        correction: Vector = slope * np.concatenate([missing, missing[:, i] + missing[:, j]], axis=1)
+        return correction
+
+
+def _units(largest: Vector) -> Vector:
+    """Return the units of directions: the largest value, and any number where all are zero."""
+    return np.where(largest > 0, largest, largest.max(initial=0.0) or 1.0)
+
+
+def _in_batches(segments: Iterable[_Segment], directions: int, groups: int) -> Iterator[list[_Segment]]:
+    """Yield segments of which not too many values are in memory together."""
+    some: list[_Segment] = []
+    size = 0
+    for segment in segments:
+        own = max(segment.codes, groups) * directions
+        if some and size + own > VALUES_AT_ONCE:
+            yield some
+            some, size = [], 0
+        some, size = [*some, segment], size + own
+    if some:
+        yield some
 
 
 def _slope(people: Vector, squares: Vector, sized: Vector, sized_squares: Vector, cubes: Vector) -> Vector:
     """Return the slope of squares on values times sizes."""
-    many = np.maximum(people, 1.0)[:, None]
+    many = np.maximum(people, 1.0)
     spread = sized_squares / many - np.square(sized / many)
     together = cubes / many - squares / many * (sized / many)
     flat = spread <= 1e-12 * sized_squares / many
@@ -203,44 +270,49 @@ def _slope(people: Vector, squares: Vector, sized: Vector, sized_squares: Vector
     return slope
 
 
-def _of_blocks(blocks: list[Block], sample: Sample) -> Iterator[_Values]:
-    """Yield the values of blocks of views."""
+def _of_blocks(blocks: list[Block], sample: Sample) -> Iterator[_Alike]:
+    """Yield the values of blocks of views, those together that functionals take alike."""
+    alike: dict[Shared, list[tuple[Block, tuple[int, ...]]]] = {}
     for block in blocks:
         views = tuple(view for view in block.views if view in sample.parts)
-        if not views:
-            continue
-        shared = views, block.shared.constants, block.shared.slopes, block.shared.directions
-        if not block.readings:
-            yield _Values(*shared, (), None, None, None)
-            continue
-        lead = min((reading.way for reading in block.readings), key=_order)
-        stacks = [sample.stack(views, reading.way, lead) for reading in block.readings]
-        vectors = [reading.vectors for reading in block.readings]
-        rows = tuple((stack.rows, own) for stack, own in zip(stacks, vectors, strict=True))
-        if not any(sample.parts[view].is_sample for view in views):
-            yield _Values(*shared, rows, None, None, None)
-            continue
-        known, missing = (
-            sum(getattr(stack, name) @ own.T for stack, own in zip(stacks, vectors, strict=True))
-            for name in ("known", "missing")
-        )
-        yield _Values(*shared, rows, known, missing, sample.sizes(views, lead))
+        if views:
+            alike.setdefault(block.shared, []).append((block, views))
+    for shared, own in alike.items():
+        segments = (_segment_of(block, views, sample) for block, views in own if block.readings)
+        yield _Alike(shared.constants, shared.slopes, shared.directions, [views for _, views in own], segments)
+
+
+def _segment_of(block: Block, views: tuple[int, ...], sample: Sample) -> _Segment:
+    lead = min((reading.way for reading in block.readings), key=_order)
+    stacks = [sample.stack(views, reading.way, lead) for reading in block.readings]
+    vectors = [reading.vectors for reading in block.readings]
+    rows = tuple((stack.rows, own) for stack, own in zip(stacks, vectors, strict=True))
+    if not any(sample.parts[view].is_sample for view in views):
+        return _Segment(views, rows)
+    known, missing = (
+        sum(getattr(stack, name) @ own.T for stack, own in zip(stacks, vectors, strict=True))
+        for name in ("known", "missing")
+    )
+    return _Segment(views, rows, known, missing, lead)
 
 
 def _order(way: Way) -> tuple[object, ...]:
     return len(way.grid.attributes), way.grid.attributes
 
 
-def _of_views(batch: FunctionalBatch, views: tuple[int, ...], sample: Sample) -> Iterator[_Values]:
-    """Yield the values of views of which several attributes are read together, one by one."""
+def _of_views(batch: FunctionalBatch, views: tuple[int, ...], sample: Sample) -> Iterator[_Alike]:
+    """Yield the values of views of which several attributes are read together; each is a segment."""
     every, none, one = np.arange(batch.count), np.zeros(batch.count), np.ones(batch.count)
-    for view in views:
-        part = sample.parts.get(view)
-        if part is None:
-            continue
-        values = batch.contributions_of(view, len(part.codes), sample.reader(view), sample.precision(view))
-        known = missing = None
-        if part.is_sample:
-            known = np.stack([batch.totals_of_view(own, view) for own in sample.people])
-            missing = known - part.weights[0] @ values
-        yield _Values((view,), none, one, every, ((values, None),), known, missing, None)
+    known = [view for view in views if view in sample.parts]
+    for is_sample in (False, True):
+        own = [view for view in known if sample.parts[view].is_sample == is_sample]
+        if own:
+            segments = (_segment_of_view(batch, view, sample) for view in own)
+            yield _Alike(none, one, every, [(view,) for view in own], segments)
+
+
+def _segment_of_view(batch: FunctionalBatch, view: int, sample: Sample) -> _Segment:
+    part = sample.parts[view]
+    values = batch.contributions_of(view, len(part.codes), sample.reader(view), sample.precision(view))
+    known = np.stack([batch.totals_of_view(own, view) for own in sample.people]) if part.is_sample else None
+    return _Segment((view,), ((values, None),), known)

@@ -21,13 +21,14 @@ MOST_NAMED = 8
 def weak_notes(rows: list[list[Any]]) -> list[str]:
     """Return notes about estimates from few reports or without an interval."""
     estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
+    margins = [estimate.margin for estimate in estimates]
     notes = []
     if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error != 0 for estimate in estimates):
         notes.append("some estimates rest on fewer than 30 effective reports; their intervals are wide")
-    if any(math.isnan(estimate.value) or math.isnan(estimate.margin) for estimate in estimates):
+    if any(math.isnan(estimate.value) for estimate in estimates) or any(map(math.isnan, margins)):
         why = "too few reports, a division by zero, or a negative variance"
         notes.append(f"some estimates or errors are not defined: {why}")
-    if any(math.isinf(estimate.margin) for estimate in estimates):
+    if any(map(math.isinf, margins)):
         notes.append("some ratios have no finite interval and no error: their denominators may be zero")
     return notes
 

@@ -56,6 +56,11 @@ class CodeCounts:
         return self.codes[rows], self.columns[column][rows]
 
     @cached_property
+    def people(self) -> Vector:
+        """How many people each group has."""
+        return np.asarray(np.bincount(self.group, self.columns[0], minlength=self.groups), np.float64)
+
+    @cached_property
     def strata(self) -> tuple[Codes, int]:
         """The stratum of each row, and how many there are: public groups, by which weights are zero."""
         number, numbers = self.group, self.groups
@@ -172,7 +177,8 @@ class Sample:
     def __init__(self, channel: Channel, parts: Sequence[Part], people: Sequence[Tallies]) -> None:
         self.channel, self.people = channel, people
         self.parts = {part.view: part for part in parts}
-        self._weights: dict[tuple[int, ...], Vector] = {}
+        self._weights: dict[Hashable, npt.NDArray[Any]] = {}
+        self._people: dict[Hashable, Vector] = {}
         self._readers: dict[int, Reader] = {}
         self._stacks: dict[tuple[tuple[int, ...], Way], Vector] = {}
         self._sums: dict[Hashable, tuple[Vector, Vector]] = {}
@@ -191,11 +197,27 @@ class Sample:
         """
         return np.float32 if self.parts[view].is_sample else np.float64
 
-    def weights(self, views: tuple[int, ...]) -> Vector:
-        """Return columns x groups x codes of some views."""
-        if views not in self._weights:
-            self._weights[views] = np.concatenate([self.parts[view].weights for view in views], axis=2)
-        return self._weights[views]
+    def stacked_weights(
+        self, views: tuple[int, ...], columns: tuple[int, ...], lead: Way | None, dtype: npt.DTypeLike
+    ) -> npt.NDArray[Any]:
+        """Return codes x weights of each group: columns, then people times the sizes of views, and times their squares.
+
+        Without a lead all sizes are 1.
+        """
+        key = views, columns, lead, dtype
+        if key not in self._weights:
+            own = np.concatenate([self.parts[view].weights for view in views], axis=2)  # columns x groups x codes
+            sizes = np.ones(own.shape[2]) if lead is None else self.sizes(views, lead)
+            every = [*own[list(columns)], own[0] * sizes, own[0] * np.square(sizes)]
+            self._weights[key] = np.ascontiguousarray(np.concatenate(every).T, dtype=dtype)
+        return self._weights[key]
+
+    def people_of(self, views: tuple[int, ...], column: int) -> Vector:
+        """Return the sum of a column of weights over all codes of some views, for each group."""
+        key = views, column
+        if key not in self._people:
+            self._people[key] = np.sum([self.parts[view].weights[column].sum(axis=1) for view in views], axis=0)
+        return self._people[key]
 
     def sizes(self, views: tuple[int, ...], lead: Way) -> Vector:
         """Return, for each code, the size of its view's rows; 0 where all codes of the view were taken."""

@@ -150,8 +150,8 @@ class Sums:
         variance despite noise, the sample covariance replaces it, which is larger on average; it is also used for a
         superpopulation, of which the people are a sample.
         """
-        if len(gradients) == 1 and not self.parts and self.design is None:
-            return np.array([[self._variance_of(gradients[0], place, superpopulation=superpopulation)]])
+        if len(gradients) <= 2 and not self.parts and self.design is None:
+            return np.array(self._small_covariance(gradients.tolist(), place, superpopulation=superpopulation))
         exact, safe = self.moments(place)
         across = np.diag(across_rounds(self, gradients, place))
         matrix = _combine(gradients, exact) + across
@@ -169,19 +169,30 @@ class Sums:
             return np.where(np.diag(noisy) & (spread <= 0), 0.0, spread)
         return np.where(np.diag(noisy) & (spread <= 0), math.nan, spread)
 
-    def _variance_of(self, gradient: Vector, place: list[int], *, superpopulation: bool) -> float:
-        """Return the variance of one combination, as `covariance` does: most questions need nothing else."""
-        exact, safe = self.moments(place)
-        weights = gradient.tolist()
-        noisy = any(weight != 0 and self.noisy[index] for weight, index in zip(weights, place, strict=True))
-        variance = _quadratic(weights, exact)
-        if not superpopulation and self.asked.squares and (variance > 0 or not noisy or math.isnan(variance)):
-            return variance if noisy else 0.0
+    def _small_covariance(
+        self, rows: list[list[float]], place: list[int], *, superpopulation: bool
+    ) -> list[list[float]]:
+        """Return the covariance of few combinations, as `covariance` does, without arrays: that is faster."""
+        exact, safe = (matrix.tolist() for matrix in self.moments(place))
+        noisy = [any(weight != 0 and self.noisy[i] for weight, i in zip(row, place, strict=True)) for row in rows]
+        matrix = _small_combine(rows, exact)
+        own = [row[i] for i, row in enumerate(matrix)]
+        if (
+            not superpopulation
+            and self.asked.squares
+            and all(one > 0 or not read or math.isnan(one) for one, read in zip(own, noisy, strict=True))
+        ):
+            return [
+                [value if a and b else 0.0 for value, b in zip(row, noisy, strict=True)]
+                for row, a in zip(matrix, noisy, strict=True)
+            ]
         if self.count < 2:
-            return math.nan if self.count else 0.0
-        spread = _quadratic(weights, safe) * self.count / (self.count - 1)
-        if noisy and spread <= 0:
-            return 0.0 if self.count >= MANY_REPORTS else math.nan
+            return [[math.nan if self.count else 0.0] * len(rows) for _ in rows]
+        scale = self.count / (self.count - 1)
+        spread = [[scale * value for value in row] for row in _small_combine(rows, safe)]
+        for i, read in enumerate(noisy):
+            if read and spread[i][i] <= 0:  # so many equal contributions are no chance: the total is known
+                spread[i][i] = 0.0 if self.count >= MANY_REPORTS else math.nan
         return spread
 
     def variance(self, place: int, *, superpopulation: bool = False) -> float:
@@ -204,15 +215,15 @@ class Sums:
         if self.parts and self.design:  # each round is a sample by itself
             own = [part.moments(place) for part in self.parts]
             return sum(one for one, _ in own), sum(one for _, one in own)  # type: ignore[return-value]
+        design, totals = self.design, [float(self.totals[index]) for index in place]
         exact, safe = np.zeros((len(place), len(place))), np.zeros((len(place), len(place)))
-        design = self.design
         known = design.known_share if design else 0.0
         people = self.count if design is None else design.weight * self.count
         if design and design.enrolled:
             people = design.enrolled.asked
         for a, b in itertools.product(range(len(place)), repeat=2):
             pair = (min(place[a], place[b]), max(place[a], place[b]))
-            both = self.totals[place[a]] * self.totals[place[b]]
+            both = totals[a] * totals[b]
             if self.asked.squares:
                 exact[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]] - known * both
             safe[a, b] = self.products[pair] - both / max(1, people)
@@ -256,15 +267,19 @@ class Sums:
             raise UnanswerableError(message, code="number-too-large") from None
 
 
-def _quadratic(weights: list[float], matrix: Vector) -> float:
-    """Return the variance of one combination, as `_combine` does, without arrays."""
-    parts = [
-        left * right * own
-        for left, row in zip(weights, matrix.tolist(), strict=True)
-        for right, own in zip(weights, row, strict=True)
-    ]
-    variance = sum(parts)
-    return 0.0 if abs(variance) <= RESIDUE * sum(map(abs, parts)) else variance
+def _small_combine(rows: list[list[float]], matrix: list[list[float]]) -> list[list[float]]:
+    """Return the covariance of one or two combinations, as `_combine` does, without arrays."""
+    if len(rows) == 1:
+        return [[_bilinear(rows[0], rows[0], matrix)]]
+    [left, right] = rows
+    mixed = _bilinear(left, right, matrix)
+    return [[_bilinear(left, left, matrix), mixed], [mixed, _bilinear(right, right, matrix)]]
+
+
+def _bilinear(left: list[float], right: list[float], matrix: list[list[float]]) -> float:
+    parts = [a * b * own for a, row in zip(left, matrix, strict=True) for b, own in zip(right, row, strict=True)]
+    covariance = sum(parts)
+    return 0.0 if abs(covariance) <= RESIDUE * sum(map(abs, parts)) else covariance
 
 
 def _combine(gradients: Vector, covariance: Vector) -> Vector:

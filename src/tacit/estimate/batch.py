@@ -79,7 +79,13 @@ class FunctionalBatch:
         """Return the sum of contributions over all reports of one view, which totals and their errors both need."""
         known = self._of_views.setdefault(tallies, {})
         if view not in known:
-            known[view] = self.totals(tallies, [view])
+            reports = tallies.reports_of((view,))
+            added = reports * self._beside(view)
+            for batch in self.terms:
+                if batch.grid.reads(view):
+                    own = batch.totals(tallies, frozenset((view,)), reports)
+                    added += np.bincount(batch.owner, own, minlength=self.count)
+            known[view] = added
         return known[view]
 
     def reads_codes(self) -> npt.NDArray[np.bool_]:
@@ -142,8 +148,8 @@ class FunctionalBatch:
     def contributions_of(
         self, view: int, codes: int, read: Reader, dtype: type[np.floating[Any]] = np.float64
     ) -> npt.NDArray[Any]:
-        """Return the contributions of a view's codes, computed by ``read`` in its floating-point type."""
-        values = np.tile(self._beside(view).astype(dtype), (codes, 1))
+        """Return what each of so many codes of a view adds, which a reader reads; in the reader's type."""
+        values = np.repeat(self._beside(view).astype(dtype)[:, None], codes, axis=1).T
         for batch in self.terms:
             if batch.grid.reads(view):
                 batch.add_contributions(values, view, read)

@@ -27,7 +27,7 @@ from tacit.estimate.functional import Vector
 from tacit.estimate.tallies import Tallies
 from tacit.estimate.term_batch import TermBatch
 
-__all__ = ["Block", "Reading", "Way", "blocks_of", "known_row", "rows_of_codes", "totals_of"]
+__all__ = ["Block", "Reading", "Shared", "Way", "blocks_of", "known_row", "rows_of_codes", "totals_of"]
 
 Codes = npt.NDArray[np.int64]
 

@@ -32,9 +32,19 @@ class Term:
         """Return the product, attribute by attribute."""
         shared = {i: self.factors[i] * vector for i, vector in other.factors.items() if i in self.factors}
         made = Term(self.coefficient * other.coefficient, {**self.factors, **other.factors, **shared})
-        return _without_constants(made, shared) if shared else made
+        if shared:
+            return _without_constants(made, shared)
+        made.__dict__["vanishes"] = self.vanishes or other.vanishes  # vectors are not looked at again for every group
+        if self.is_indicator and other.is_indicator:
+            made.__dict__["is_indicator"] = True
+        return made
 
-    @property
+    @cached_property
+    def is_indicator(self) -> bool:
+        """Whether it is a product of zeros and ones, and so its own square."""
+        return self.coefficient == 1 and all(((own == 0) | (own == 1)).all() for own in self.factors.values())
+
+    @cached_property
     def vanishes(self) -> bool:
         """Whether the term is zero everywhere."""
         return self.coefficient == 0 or any(not vector.any() for vector in self.factors.values())
@@ -88,9 +98,7 @@ class Functional:
     @property
     def is_indicator(self) -> bool:
         """Whether it is one product of zeros and ones, and so its own square."""
-        if len(self.terms) != 1 or self.terms[0].coefficient != 1:
-            return False
-        return all(((vector == 0) | (vector == 1)).all() for vector in self.terms[0].factors.values())
+        return len(self.terms) == 1 and self.terms[0].is_indicator
 
     @cached_property
     def key(self) -> Hashable:

@@ -10,9 +10,9 @@ Reading the same three from the tables of all reports instead of one code gives 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,12 @@ class TermBatch:
         return self.coefficients * self._known_shares
 
     @cached_property
+    def _turns(self) -> list[Codes]:
+        """The first terms of all functionals, the second ones, and so on; those of a functional are together."""
+        turn = np.arange(len(self.owner)) - np.searchsorted(self.owner, self.owner)
+        return [np.flatnonzero(turn == number) for number in range(int(turn.max(initial=-1)) + 1)]
+
+    @cached_property
     def splits(self) -> list[list[Vector]]:
         """For each attribute and level, the splits of all its vectors as rows, and of 1 as the last."""
         made = []
@@ -161,7 +167,7 @@ class TermBatch:
             if table is None:
                 continue
             source, weight = self.grid.source(view), share / tallies.probability(view)
-            weighted = weight * _over(self.service, source, self.grid.attributes, table)
+            weighted = tallies.keep((self.grid, view), partial(_weighted, self.grid, source, weight, table))
             tables[source.trace] = tables[source.trace] + weighted if source.trace in tables else weighted
         return tables
 
@@ -192,8 +198,8 @@ class TermBatch:
             factor = factor * (share * scale)
             values -= np.multiply.outer(sums[:, column[-1]], (factor[-1] * known).astype(number))
             taken = (self.coefficients * self.presence[:, 0] * factor[:-1]).astype(number)
-            for some in _in_turn(owner):
-                added = sums.take(column[some], axis=1)
+            for some in self._turns:
+                added = sums.T.take(column[some], axis=0).T  # readers write rows of codes, most of them
                 added *= taken[some]
                 if len(some) == count:
                     values += added
@@ -235,26 +241,22 @@ class TermBatch:
         return axes, np.stack(chosen, axis=1), factor
 
 
-def _over(service: ServiceContract, source: Source, attributes: tuple[int, ...], table: Vector) -> Vector:
-    """Return a view's table over some attributes: summed over the other attributes it shows, without extra cells."""
+def _weighted(grid: Grid, source: Source, weight: float, table: Vector) -> Vector:
+    """Return a view's table over a grid's attributes: others that it shows are added up, extra cells are left out."""
+    service, attributes = grid.service, grid.attributes
     view = service.channels[0].views[source.view]
     real = table[: len(table) - service.extras]
     others = tuple(axis for axis, i in enumerate(view.active) if i not in attributes)
     summed: Vector = real.sum(axis=others)
-    return summed.reshape([service.levels[i][depth].cells for i, depth in zip(attributes, source.trace, strict=True)])
-
-
-def _in_turn(owner: Codes) -> Iterator[Codes]:
-    """Yield the first terms of all functionals, then the second ones, and so on; a functional's terms are adjacent."""
-    turn = np.arange(len(owner)) - np.searchsorted(owner, owner)
-    for number in range(int(turn.max(initial=-1)) + 1):
-        yield np.flatnonzero(turn == number)
+    cells = [service.levels[i][depth].cells for i, depth in zip(attributes, source.trace, strict=True)]
+    return weight * summed.reshape(cells)
 
 
 def _contract_axes(table: Vector, rows: Sequence[Vector]) -> Vector:
     """Return the sums of a table times one row for each axis, for all combinations of rows."""
-    for own in rows:
-        table = np.tensordot(table, own, axes=(0, 1))  # contract the first axis; its rows become the last axis
+    for own in rows:  # the axis in front goes, its rows come last
+        behind = table.shape[1:]
+        table = (table.reshape(table.shape[0], -1).T @ own.T).reshape(*behind, len(own))
     return table
 
 

@@ -274,6 +274,13 @@ def _too_large(scope: Scope, node: exp.Expr) -> UnsupportedSqlError:
 
 
 def _column(scope: Scope, node: exp.Column) -> tuple[Total, Total]:
+    key = node.table, node.name
+    if key not in scope.measures:
+        scope.measures[key] = _measure(scope, node)
+    return scope.measures[key]
+
+
+def _measure(scope: Scope, node: exp.Column) -> tuple[Total, Total]:
     column = scope.find(node)
     if isinstance(column.attribute, Public):
         number = AsNumber(this=column.column)

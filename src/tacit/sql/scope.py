@@ -127,6 +127,11 @@ class Scope:
         """Sizes of all sensitive attributes, service by service."""
         return tuple(size for source in self.sources for size in source.sizes)
 
+    @cached_property
+    def measures(self) -> dict[tuple[str, str], tuple[Total, Total]]:
+        """The value and the presence of columns that were looked at, by table and name: every group asks for them."""
+        return {}
+
     @property
     def one(self) -> Total:
         """The total that is 1 for everybody."""

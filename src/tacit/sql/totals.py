@@ -82,12 +82,20 @@ class Total:
         return self + other.scaled(-1.0)
 
     def __mul__(self, other: Total) -> Total:
-        if self is other and self.functional is not None and self.functional.is_indicator:
+        if other.is_one or (self is other and self.functional is not None and self.functional.is_indicator):
             return self
         if self.terms * other.terms > MAX_PRODUCTS:
             message = f"The question expands to more than {MAX_PRODUCTS} terms. Use fewer CASE, OR and sums."
             raise UnsupportedSqlError(message, code="too-many-terms")
         return _gather(tuple(left.times(right) for left in self.pieces for right in other.pieces))
+
+    @cached_property
+    def is_one(self) -> bool:
+        """Whether it is 1 for everybody."""
+        functional = self.functional
+        if functional is None or len(functional.terms) != 1:
+            return False
+        return not functional.terms[0].factors and functional.terms[0].coefficient == 1
 
     @property
     def terms(self) -> int:

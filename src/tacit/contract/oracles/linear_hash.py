@@ -43,7 +43,7 @@ ROWS_AT_ONCE = 2**22
 """Seeds times g whose sums are computed at once: 64 MB of waves."""
 
 MARKS_AT_ONCE = 2**22
-"""Codes times g times cells whose hashes are marked at once: 32 MiB as numbers, at most."""
+"""Blocks of seeds times g times cells whose hashes are marked at once: 32 MiB as numbers, at most."""
 
 Waves = npt.NDArray[np.complex128]
 
@@ -301,8 +301,7 @@ class LinearHash(Oracle):
         Blocks repeat in a large chunk of seeds: then all of them are looked up once, as far as that fits.
         """
         places = self.digits[attribute]
-        size = int(self.g**places)
-        if size > len(block):
+        if (size := int(self.g**places)) > len(block):
             index = multiples(self.g, places, block)
             return lambda transform: transform[index]
         every = multiples(self.g, places, np.arange(size))
@@ -327,12 +326,12 @@ class LinearHash(Oracle):
         return np.fft.fftn(cube, axes=range(-places, 0)).reshape(points.shape)
 
     def reader(self, codes: Codes, dtype: type[np.floating[Any]] = np.float64) -> Reader:
-        """Return the reader of sums over the cells whose hash is the answer: each vector by hash, then combined."""
-        step = max(1, MARKS_AT_ONCE // (self.g * sum(self.sizes)))
-        if len(codes) > step:
-            parts = [codes[start : start + step] for start in range(0, len(codes), step)]
+        """Return what sums products over the cells whose hash is the answer: each vector by hash, then together."""
+        hashed = self._hash_codes(codes)
+        if len(codes) > 1 and hashed.marks > MARKS_AT_ONCE:
+            parts = np.array_split(codes, min(len(codes), -(-hashed.marks // MARKS_AT_ONCE)))
             return lambda axes, picks: np.concatenate([self.reader(part, dtype)(axes, picks) for part in parts])
-        return self._hash_codes(codes).reader(dtype)
+        return hashed.reader(dtype)
 
     def margins(
         self, axis: int | None, vectors: Sequence[npt.NDArray[np.float64]], codes: Codes
@@ -346,8 +345,9 @@ class LinearHash(Oracle):
         """Return codes as seeds and answers, with the hashes of each attribute's cells under each seed."""
         number, reply = np.divmod(np.maximum(codes, 1) - 1, self.g)
         seeds, place = np.unique(number, return_inverse=True)
-        hashes = [self._inner(i, block) for i, block in enumerate(self._blocks(self._vector(seeds)))]
-        return HashedCodes(self.g, place, reply, codes == 0, hashes)
+        own = [np.unique(block, return_inverse=True) for block in self._blocks(self._vector(seeds))]
+        hashes = [self._inner(i, block) for i, (block, _) in enumerate(own)]
+        return HashedCodes(self.g, place, reply, codes == 0, [row for _, row in own], hashes)
 
     def _inner(self, attribute: int, block: Codes) -> Codes:
         """Return the inner product modulo g of blocks of a seed's digits with each cell of an attribute."""
