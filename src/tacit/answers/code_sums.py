@@ -157,7 +157,7 @@ class CodePlan:
         groups = fetched.counts.groups
         totals = np.zeros((groups, self._batch.count))
         columns = np.array([0 if own is None else 1 + own for own in self._weight])
-        for group, column in itertools.product(range(groups), np.unique(columns).tolist()):
+        for group, column in itertools.product(range(groups), sorted(set(columns.tolist()))):
             tallies = fetched.tallies(self.channel, group, column)
             read = totals_of(self._batch, tallies)
             totals[group, columns == column] = read[columns == column]

@@ -25,7 +25,8 @@ Values = tuple[Any, ...]
 
 def numbers_of(column: pa.ChunkedArray) -> Vector:
     """Return a column of numbers; NULL is 0."""
-    joined = column.cast(pa.float64()).combine_chunks()
+    is_plain = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    joined = (column if is_plain else column.cast(pa.float64())).combine_chunks()
     if not joined.null_count:
         return np.asarray(np.from_dlpack(joined), dtype=np.float64)
     return np.array([value or 0.0 for value in joined.to_pylist()])
@@ -33,7 +34,8 @@ def numbers_of(column: pa.ChunkedArray) -> Vector:
 
 def integers_of(column: pa.ChunkedArray) -> Codes:
     """Return a column of whole numbers, none of them NULL."""
-    return np.asarray(np.from_dlpack(column.cast(pa.int64()).combine_chunks()), dtype=np.int64)
+    whole = column if pa.types.is_integer(column.type) else column.cast(pa.int64())
+    return np.asarray(np.from_dlpack(whole.combine_chunks()), dtype=np.int64)
 
 
 def number_rows(table: pa.Table, count: int) -> tuple[Codes, Codes]:

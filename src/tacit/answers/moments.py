@@ -43,7 +43,7 @@ class Request:
     @cached_property
     def columns(self) -> tuple[int, ...]:
         """The columns of weights that are read, in order."""
-        return tuple(np.union1d(self.pair_columns, self.fourth_columns).tolist())
+        return tuple(sorted({*self.pair_columns.tolist(), *self.fourth_columns.tolist()}))
 
 
 def higher_moments(batch: FunctionalBatch, sample: Sample, asked: Request) -> tuple[Vector, Vector]:

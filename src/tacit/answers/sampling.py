@@ -151,13 +151,23 @@ def _in_clusters(cluster: Codes, stratum: Codes, strata: int, wanted: int) -> np
     """Mark the members of random clusters, the same ones in all strata, until each stratum has its share."""
     first = np.diff(cluster, prepend=cluster[0] - 1) != 0  # members of a cluster are next to each other
     number = np.cumsum(first) - 1
-    rank = np.random.default_rng(len(cluster)).permutation(int(number[-1]) + 1)[number]
+    rank = _scatter(np.arange(int(number[-1]) + 1))[number]
+    if strata == 1:
+        return np.asarray(rank <= np.partition(rank, wanted - 1)[wanted - 1])
     sizes = np.bincount(stratum, minlength=strata)
     part = _divide(wanted, sizes)
     ordered = rank[np.lexsort((rank, stratum))]
     last = np.cumsum(sizes) - sizes + part - 1
-    limit = np.where(part > 0, ordered[np.maximum(last, 0)], -1)
+    limit = np.where(part > 0, ordered[np.maximum(last, 0)], np.iinfo(np.int64).min)
     return np.asarray(rank <= limit[stratum])
+
+
+def _scatter(numbers: Codes) -> Codes:
+    """Return different numbers for different ones, in no order that any hash has (the finalizer of SplitMix64)."""
+    mixed = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return (mixed ^ (mixed >> np.uint64(31))).view(np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

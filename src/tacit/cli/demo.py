@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from starlette.applications import Starlette
 
 from tacit.cli.attack import attack, print_attack
@@ -30,6 +29,7 @@ from tacit.server.collector import Collector
 from tacit.server.keys import Keys
 from tacit.server.routes.demo import Demo
 from tacit.sql.meaning import meaning_of
+from tacit.tables.compute import pc
 
 __all__ = ["run"]
 

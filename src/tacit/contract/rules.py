@@ -170,8 +170,11 @@ def _write(value: Any, depth: int) -> str:
     return _quote(value)
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
 def _quote(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 def _join(start: str, items: list[str], end: str, depth: int, *, pretty: bool) -> str:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tacit.client.coin import coin_of, is_key, secret_of
 from tacit.contract.contract import Contract
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import UsageError
+from tacit.tables.compute import pc
 from tacit.tables.statements import Sql, compose
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tacit.contract.schema import Service
 from tacit.encode.tables import with_plain_text
 from tacit.errors import RecordError
+from tacit.tables.compute import pc
 
 __all__ = ["check_people", "key_column", "key_order", "owners", "people_column"]
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tacit.contract.schema import Categorical, Ordinal, Schema, Service
 from tacit.errors import RecordError
+from tacit.tables.compute import pc
 from tacit.tables.naming import with_allowed_names
 from tacit.tables.proposal import ROW_NUMBER
 from tacit.tables.read import as_arrow, plain_column

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tacit.contract.schema import Public
 from tacit.errors import RecordError
+from tacit.tables.compute import pc
 
 __all__ = ["public_array", "refuse_undeclared", "stored_text"]
 

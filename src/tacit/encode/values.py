@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tacit.client.labels import unit_of
 from tacit.contract.oracles.base import remainder
 from tacit.contract.randomness import Draws
 from tacit.contract.schema import Categorical, Ordinal
 from tacit.errors import RecordError
+from tacit.tables.compute import pc
 
 __all__ = ["OFF_STEP", "CategoryReader", "OrdinalReader", "Reader", "reader_of"]
 

@@ -11,12 +11,12 @@ from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from sqlglot import exp
 
 from tacit.sql import scalars
 from tacit.sql.dates import PARTS, parse_day
 from tacit.sql.scalars import Function, NotScalar, alike, compare_values, connect, strict
+from tacit.tables.compute import pc
 
 __all__ = ["FUNCTIONS", "by_name", "is_like"]
 

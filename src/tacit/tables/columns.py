@@ -15,8 +15,8 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tacit.tables.compute import pc
 from tacit.tables.numbers import number_text
 from tacit.tables.read import plain_column
 

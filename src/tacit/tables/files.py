@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 
 from tacit.errors import RecordError
+from tacit.tables.compute import pc
 
 __all__ = ["SUFFIXES", "read_file"]
 

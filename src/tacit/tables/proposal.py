@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tacit.errors import SchemaError, UnknownNameError
 from tacit.tables.columns import Proposed, propose_column
+from tacit.tables.compute import pc
 from tacit.tables.naming import with_allowed_names
 from tacit.tables.read import as_arrow, plain_column
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tacit.client.scalars import plain_scalar
 from tacit.errors import RecordError
+from tacit.tables.compute import pc
 from tacit.tables.files import read_file
 
 __all__ = ["as_arrow", "plain_column"]

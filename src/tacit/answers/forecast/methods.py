@@ -8,7 +8,6 @@ from typing import Any, Self, overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tacit.answers.forecast.expectation import people_for, predict
 from tacit.answers.forecast.likely import likely_questions
@@ -20,6 +19,7 @@ from tacit.encode.prepare import prepare_tables
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
 from tacit.estimate.threads import one_thread
+from tacit.tables.compute import pc
 
 __all__ = ["Forecasting"]
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tacit.contract.contract import Contract, ServiceContract
 from tacit.contract.randomness import insecure_rng
@@ -19,6 +18,7 @@ from tacit.encode.values import reader_of
 from tacit.errors import UsageError
 from tacit.estimate.functional import Vector
 from tacit.estimate.population import Population
+from tacit.tables.compute import pc
 
 __all__ = ["Frequencies", "frequencies_of", "populations_of"]
 

@@ -10,10 +10,13 @@ import numpy.typing as npt
 
 from tacit.contract.oracles.base import Codes, remainder
 
-__all__ = ["DOT_TABLE", "best_prime", "digits_for", "dot", "is_prime", "multiples", "multiplier"]
+__all__ = ["DOT_TABLE", "best_prime", "digits_for", "dot", "is_prime", "multiples", "multiplier", "seed_multiples"]
 
 DOT_TABLE = 1024
 """Largest side of a table of inner products: a million bytes, which stay in a processor's second-level cache."""
+
+MOST_KEPT = 2**18
+"""Points of a Fourier transform whose places are kept for other views: two megabytes at most."""
 
 
 def is_prime(n: int) -> bool:
@@ -63,6 +66,23 @@ def _dot_table(g: int, digits: int) -> npt.NDArray[np.uint16]:
         blocks = (low[:, None, :, None] + table[None, :, None, :]) % g
         table = blocks.reshape(side * g, side * g).astype(np.uint16)
     return table
+
+
+def seed_multiples(g: int, digits: int) -> Codes:
+    """Return k s for all seeds s and k = 1..g//2; views with as many digits share them."""
+    return _kept_multiples(g, digits) if g**digits <= MOST_KEPT else _seed_multiples(g, digits)
+
+
+def _seed_multiples(g: int, digits: int) -> Codes:
+    leading = [
+        np.arange(g**place, 2 * g**place) for place in range(max(1, digits))
+    ]  # the first digit that is not 0 is 1
+    return multiples(g, digits, np.concatenate(leading))[:, 1:]
+
+
+@lru_cache(maxsize=8)
+def _kept_multiples(g: int, digits: int) -> Codes:
+    return _seed_multiples(g, digits)
 
 
 def multiples(g: int, digits: int, vector: Codes) -> Codes:

@@ -30,7 +30,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Reader, Terms, remainder, whole
-from tacit.contract.oracles.digits import DOT_TABLE, best_prime, digits_for, dot, is_prime, multiples, multiplier
+from tacit.contract.oracles.digits import (
+    DOT_TABLE,
+    best_prime,
+    digits_for,
+    dot,
+    is_prime,
+    multiples,
+    multiplier,
+    seed_multiples,
+)
 from tacit.contract.oracles.grr import flip_count, respond
 from tacit.contract.oracles.hash_sums import HashedCodes
 from tacit.contract.oracles.sparse_tally import is_sparse, sparse_tally
@@ -373,9 +382,9 @@ class LinearHash(Oracle):
         if is_sparse(len(codes), self.domain, self.alphabet):
             return sparse_tally(self.hash, self.sizes, self.g, codes, people)
         counts, places = np.bincount(codes, people, minlength=self.alphabet), sum(self.digits)
-        waves = np.fft.fft(counts[1:].reshape(self.seeds, self.g), axis=1)[:, 1 : self.g // 2 + 1]
+        waves = np.fft.rfft(counts[1:].reshape(self.seeds, self.g), axis=1)[:, 1:]
         spectrum = np.zeros(self.g**places, dtype=np.complex128)
-        spectrum[multiples(self.g, places, self._vector(np.arange(self.seeds)))[:, 1:]] = waves
+        spectrum[seed_multiples(self.g, places)] = waves
         points = np.fft.ifftn(spectrum.reshape((self.g,) * places)).real * (1 if self.g == 2 else 2)
         cells = points.reshape([self.g**own for own in self.digits])[np.ix_(*self._points)]
         return np.asarray(cells.ravel() * self.g ** (places - 1) + counts[1:].sum() / self.g + counts[0])

@@ -19,7 +19,6 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tacit.engines.base import Batch, Stamp, Upload, check_known, rollup_of, unfit, unrunnable
 from tacit.engines.duckdb_cursors import Cursors, run_statement
@@ -40,6 +39,7 @@ from tacit.engines.lake.storage import Folder, Storage, storage_at
 from tacit.engines.lake.versions import TRIES, Versions
 from tacit.engines.statements import codes_of, unknown_rows
 from tacit.errors import EngineError, UsageError
+from tacit.tables.compute import pc
 from tacit.tables.statements import Sql, compose
 
 __all__ = ["Lake", "named_tables", "open_lake"]

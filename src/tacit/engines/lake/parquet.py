@@ -6,13 +6,13 @@ import uuid
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tacit.engines.base import Batch, rollup_of, unfit
 from tacit.engines.lake.manifest import Columns, LakeTable, Stored, digest_of
 from tacit.engines.lake.storage import Storage
 from tacit.sql.names import PEOPLE
+from tacit.tables.compute import pc
 
 __all__ = ["add_counts", "cast_rows", "holds", "is_of", "merge_files", "plain_rows", "read_rows", "write_rows"]
 
