@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -92,11 +92,25 @@ class Curve:
         error = (interval[1] - interval[0]) / 2 / t_quantile(0.5 + level / 2, self.freedom)
         return Estimate(value, error, self.people, level, self.freedom, interval=interval, shift=shift)
 
-    def movement(self, shifts: Vector) -> float:
-        """Return how far the value moves if each test moves by its shift, in either direction."""
+    def movement(self, shifts: Callable[[Sequence[int]], Vector]) -> float:
+        """Return how far the value moves if each test moves by its shift, in either direction.
+
+        The shifts of some tests are asked for at a time, from either end: few people move most quantiles that far.
+        """
         tests = isotonic(self.tests)
-        value = self.asked.value(tests)
-        low, high = _between(self.asked, *crossing(tests, shifts))
+        value, count = self.asked.value(tests), len(tests)
+        first, last = count - 1, 0
+        for some in _from_one_end(range(count)):
+            above = np.flatnonzero(tests[some] + shifts(some) >= 0)
+            if len(above):
+                first = some[above[0]]
+                break
+        for some in _from_one_end(range(count - 2, -1, -1)):
+            below = np.flatnonzero(tests[some] - shifts(some) < 0)
+            if len(below):
+                last = 1 + some[below[0]]
+                break
+        low, high = _between(self.asked, min(first, last), max(first, last))
         return max(high - value, value - low)
 
 
@@ -158,6 +172,14 @@ def crossing(tests: Vector, margins: Vector) -> tuple[int, int]:
     first = int(np.argmax(above)) if above.any() else len(tests) - 1
     last = 1 + int(np.flatnonzero(below)[-1]) if below.any() else 0
     return min(first, last), max(first, last)
+
+
+def _from_one_end(places: Sequence[int]) -> Iterator[list[int]]:
+    """Yield one of some places, then ever more of them at a time."""
+    start, step = 0, 1
+    while start < len(places):
+        yield list(places[start : start + step])
+        start, step = start + step, 4 * step
 
 
 def _between(asked: Quantile, first: int, last: int) -> tuple[float, float]:
@@ -305,11 +327,13 @@ class PendingQuantile(Pending):
 
     def at(self, level: float) -> Estimate:
         """Return the estimate; its error is half of the interval over the normal quantile."""
-        return self.curve.at(level, lambda: self.alike.noise, lambda: self.curve.movement(self._shifts()))
+        return self.curve.at(level, lambda: self.alike.noise, lambda: self.curve.movement(self._shifts))
 
-    def _shifts(self) -> Vector:
-        """Return how far 1 % of the people can move each test, in the round in which they can move it most."""
-        tests = zip(self.measured, self.asked.totals, strict=True)
+    def _shifts(self, places: Sequence[int]) -> Vector:
+        """Return how far 1 % of the people can move some tests, in the round in which they can move each most."""
+        tests = [(self.measured[place], self.asked.totals[place]) for place in places]
+        for own in tests[0][0].shifts:
+            own.prepare([test.place for test, _ in tests if test.shifts is tests[0][0].shifts])
         return np.array(
             [max(own.shift_of(total, test.place, test.sums.count) for own in test.shifts) for test, total in tests]
         )

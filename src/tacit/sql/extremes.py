@@ -63,25 +63,28 @@ class Ranges:
         self._known: dict[int, Range] = {}
 
     @cached_property
-    def _plain(self) -> dict[int, Range]:
-        """The ranges of all totals of questions with one service and one report, computed together."""
+    def _paired(self) -> frozenset[int]:
+        """Totals whose errors are asked for: whoever asks how far one of them can be moved asks it of all."""
+        return frozenset(i for i, _ in self._plan.pairs)
+
+    def prepare(self, places: Iterable[int]) -> None:
+        """Read the ranges of some totals together, as far as they are of one service and one report."""
         [stored, *others] = self._plan.round.stored
         totals = self._plan.totals
-        places = sorted({i for i, _ in self._plan.pairs if totals[i].functional is not None})
-        if others or not stored.is_one_report or not places:
-            return {}
-        batch = batch_of(stored.decoder, [totals[i].pieces[0].functional for i in places])
+        read = [place for place in places if place not in self._known and totals[place].functional is not None]
+        if others or not stored.is_one_report or not read:
+            return
+        batch = batch_of(stored.decoder, [totals[place].pieces[0].functional for place in read])
         ends = None if batch is None else batch.ranges(stored.service.channels[0])
-        return (
-            {}
-            if ends is None
-            else {place: Range(*own) for place, *own in zip(places, *(end.tolist() for end in ends), strict=True)}
-        )
+        if ends is not None:
+            self._known |= {
+                place: Range(low, high) for place, low, high in zip(read, *(end.tolist() for end in ends), strict=True)
+            }
 
     def of(self, total: Total, place: int) -> Range:
         """Return the range of a person's contribution to the plan's total at a place, over all codes."""
-        if place in self._plain:
-            return self._plain[place]
+        if place not in self._known:
+            self.prepare(self._paired if place in self._paired else [place])
         if place not in self._known:
             self._known[place] = _sum(self._of_piece(piece) for piece in total.pieces)
         return self._known[place]

@@ -41,6 +41,10 @@ class Shifts:
         self._plan, self._ranges = plan, Ranges(plan)
         self._widths: dict[int, Widths | None] = {}
 
+    def prepare(self, places: Sequence[int]) -> None:
+        """Read what is needed for the plan's totals at some places together."""
+        self._ranges.prepare(places)
+
     def shift_of(self, total: Total, place: int, people: float) -> float:
         """Return how far 1 % of this many people can move the plan's total at a place."""
         liars, weight = people / 100, self._plan.round.weight

@@ -10,7 +10,17 @@ import numpy.typing as npt
 
 from tacit.contract.oracles.base import Codes, remainder
 
-__all__ = ["DOT_TABLE", "best_prime", "digits_for", "dot", "is_prime", "multiples", "multiplier", "seed_multiples"]
+__all__ = [
+    "DOT_TABLE",
+    "best_prime",
+    "digits_for",
+    "dot",
+    "is_prime",
+    "multiples",
+    "multiplier",
+    "seed_multiples",
+    "values_of_waves",
+]
 
 DOT_TABLE = 1024
 """Largest side of a table of inner products: a million bytes, which stay in a processor's second-level cache."""
@@ -93,3 +103,13 @@ def multiples(g: int, digits: int, vector: Codes) -> Codes:
         digit = vector // g**place % g
         result += digit[:, None] * scale % g * g**place
     return result
+
+
+@lru_cache(maxsize=64)
+def values_of_waves(g: int) -> npt.NDArray[np.float64]:
+    """Return the matrix that turns (real, imaginary) parts of k = 0..g//2 into values at 0..g-1."""
+    k, u = np.arange(g // 2 + 1)[:, None], np.arange(g)
+    weight = np.where((k == 0) | (2 * k == g), 1.0, 2.0) / g
+    matrix = np.concatenate([weight * np.cos(2 * np.pi * k * u / g), -weight * np.sin(2 * np.pi * k * u / g)])
+    matrix.setflags(write=False)
+    return matrix

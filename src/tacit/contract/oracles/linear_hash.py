@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -39,6 +39,7 @@ from tacit.contract.oracles.digits import (
     multiples,
     multiplier,
     seed_multiples,
+    values_of_waves,
 )
 from tacit.contract.oracles.grr import flip_count, respond
 from tacit.contract.oracles.hash_sums import HashedCodes
@@ -58,16 +59,6 @@ Waves = npt.NDArray[np.complex128]
 
 MAX_PRIME = 2**20
 """Largest g: beyond it grr takes every domain whose codes fit, and a hash has nothing to add."""
-
-
-@lru_cache(maxsize=64)
-def _waves(g: int) -> npt.NDArray[np.float64]:
-    """Return the matrix that turns (real, imaginary) parts of k = 0..g//2 into values at 0..g-1."""
-    k, u = np.arange(g // 2 + 1)[:, None], np.arange(g)
-    weight = np.where((k == 0) | (2 * k == g), 1.0, 2.0) / g
-    matrix = np.concatenate([weight * np.cos(2 * np.pi * k * u / g), -weight * np.sin(2 * np.pi * k * u / g)])
-    matrix.setflags(write=False)
-    return matrix
 
 
 @dataclass(frozen=True)
@@ -302,7 +293,7 @@ class LinearHash(Oracle):
             for look_up, transform in zip(at[1:], term[1:], strict=True):
                 product *= look_up(transform)
             waves += product
-        return np.concatenate([waves.real, waves.imag], axis=1) @ _waves(self.g)
+        return np.concatenate([waves.real, waves.imag], axis=1) @ values_of_waves(self.g)
 
     def _waves_at(self, attribute: int, block: Codes) -> Callable[[Waves], Waves]:
         """Return a function from an attribute's transform to its values at k times each block of digits.
