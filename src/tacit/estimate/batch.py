@@ -148,7 +148,7 @@ class FunctionalBatch:
     def contributions_of(
         self, view: int, codes: int, read: Reader, dtype: type[np.floating[Any]] = np.float64
     ) -> npt.NDArray[Any]:
-        """Return what each of so many codes of a view adds, which a reader reads; in the reader's type."""
+        """Return the contributions of a view's codes, computed by ``read`` in its floating-point type."""
         values = np.repeat(self._beside(view).astype(dtype)[:, None], codes, axis=1).T
         for batch in self.terms:
             if batch.grid.reads(view):

@@ -115,7 +115,7 @@ class TermBatch:
 
     @cached_property
     def _turns(self) -> list[Codes]:
-        """The first terms of all functionals, the second ones, and so on; those of a functional are together."""
+        """The first terms of all functionals, then the second ones, and so on; a functional's terms are adjacent."""
         turn = np.arange(len(self.owner)) - np.searchsorted(self.owner, self.owner)
         return [np.flatnonzero(turn == number) for number in range(int(turn.max(initial=-1)) + 1)]
 
@@ -242,7 +242,7 @@ class TermBatch:
 
 
 def _weighted(grid: Grid, source: Source, weight: float, table: Vector) -> Vector:
-    """Return a view's table over a grid's attributes: others that it shows are added up, extra cells are left out."""
+    """Return a view's table over a grid's attributes: summed over other attributes it shows, without extra cells."""
     service, attributes = grid.service, grid.attributes
     view = service.channels[0].views[source.view]
     real = table[: len(table) - service.extras]

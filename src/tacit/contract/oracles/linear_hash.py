@@ -326,7 +326,7 @@ class LinearHash(Oracle):
         return np.fft.fftn(cube, axes=range(-places, 0)).reshape(points.shape)
 
     def reader(self, codes: Codes, dtype: type[np.floating[Any]] = np.float64) -> Reader:
-        """Return what sums products over the cells whose hash is the answer: each vector by hash, then together."""
+        """Return the reader of sums over the cells whose hash is the answer: each vector by hash, then combined."""
         hashed = self._hash_codes(codes)
         if len(codes) > 1 and hashed.marks > MARKS_AT_ONCE:
             parts = np.array_split(codes, min(len(codes), -(-hashed.marks // MARKS_AT_ONCE)))
