@@ -3,7 +3,8 @@
 The value is where the isotonic regression of the tests crosses zero. The interval is Woodruff's: the numbers at which
 the regression is not significantly different from zero. It needs no density, is never empty at a spike, and is always
 connected. The regression averages noise over neighbouring tests; its error is estimated by drawing noise with their
-correlation.
+correlation. The same draws show how many standard errors the interval needs: fewer than a Gaussian's, because it is
+the hull of all numbers that may be the crossing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +45,10 @@ LOOKED_AT, MOST_CORRELATED, FEW_CORRELATED = 64, 48, 24
 DRAWS, DRAWN_WITH = 64, 2
 """Draws of noise, with a fixed seed, so that equal questions have equal answers."""
 
+LEAST_ERRORS = 0.9
+"""Least number of errors of an interval, relative to a Gaussian's: the estimated curve has steps where the true one is
+smooth, so that draws around it locate the crossing too well."""
+
 WIDE = 2.5
 """Standard errors within which a crossing is searched before the level is known."""
 
@@ -50,6 +56,8 @@ PLANNED = 9
 """Number of tests whose planned errors are computed; the others are interpolated."""
 
 Places = npt.NDArray[np.int64]
+
+NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +85,9 @@ class Curve:
         if last - first > 1 and noise is not None:
             some = spread(last + 1, LOOKED_AT, max(0, first - 1))
             every = np.arange(some[0], some[-1] + 1)
-            errors = np.interp(every, some, noise().smoothed_errors(some, monotone[some], self.errors[some]))
-            own_first, own_last = crossing(monotone[every], quantile * errors)
+            smoothed, needed = noise().smooth(some, monotone[some], self.errors[some], level)
+            margins = quantile * needed * np.interp(every, some, smoothed)
+            own_first, own_last = crossing(monotone[every], margins)
             first = max(first, int(every[own_first]))
             last = max(first, min(last, int(every[own_last])))
         low, high = _between(self.asked, first, last)
@@ -129,21 +138,27 @@ class Noise:
         self._places = places
         self._draws: Vector = vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * draws)
 
-    def smoothed_errors(self, places: Places, monotone: Vector, errors: Vector) -> Vector:
+    def smooth(self, places: Places, monotone: Vector, errors: Vector, level: float) -> tuple[Vector, float]:
         """Return the errors of the isotonic regression at some places, at most those of the tests themselves.
 
-        Noise is drawn and added to the regression, which is then fitted again. Between places with known noise it is
+        Also return how many errors an interval at a level needs, relative to a Gaussian's. Noise is drawn, with both
+        signs, and added to the regression, which is then fitted again. Between places with known noise it is
         interpolated linearly: smoother than it is, so that less of it is averaged away.
         """
         errors = errors * self._unevenness(places)
         drawn = np.stack([np.interp(places, self._places, one) for one in self._draws.T])
         size = np.sqrt(np.mean(np.square(drawn), axis=0))
         drawn = drawn / np.where(size > 0, size, 1.0) * errors
-        again = isotonic_rows(monotone + drawn)
+        again = isotonic_rows(monotone + np.concatenate([drawn, -drawn]))
         smoothed = np.minimum(np.sqrt(np.mean(np.square(again - monotone), axis=0)), errors)
         around = len(smoothed) // 8  # one test with a large error must not widen the interval
         ends = np.pad(smoothed, around, mode="edge")
-        return np.convolve(ends, np.full(2 * around + 1, 1 / (2 * around + 1)), mode="valid")
+        smoothed = np.convolve(ends, np.full(2 * around + 1, 1 / (2 * around + 1)), mode="valid")
+        if not (smoothed > 0).all():
+            return smoothed, 1.0
+        place = min(int(np.searchsorted(monotone, 0.0)), len(monotone) - 1)
+        needed = np.quantile(_errors_to_cross(again / smoothed, place), level)
+        return smoothed, float(np.clip(needed / NORMAL.inv_cdf(0.5 + level / 2), LEAST_ERRORS, 1.0))
 
     def _unevenness(self, places: Places) -> Vector:
         """Return how much errors differ from a linear interpolation of the measured ones."""
@@ -180,6 +195,13 @@ def _from_one_end(places: Sequence[int]) -> Iterator[list[int]]:
     while start < len(places):
         yield list(places[start : start + step])
         start, step = start + step, 4 * step
+
+
+def _errors_to_cross(curves: Vector, place: int) -> Vector:
+    """Return for each curve, in errors, the least margin with which `crossing` includes a place."""
+    low: Vector = -curves[:, : place + 1].max(axis=1)
+    high: Vector = curves[:, max(0, place - 1) :].min(axis=1)
+    return np.asarray(np.maximum(0.0, np.maximum(low, high)))
 
 
 def _between(asked: Quantile, first: int, last: int) -> tuple[float, float]:
