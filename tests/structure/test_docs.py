@@ -9,11 +9,13 @@ import socket
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import tacit as tc
+from support.forking import Forking
 from support.tiers import keeping
 from tacit.server.app import TABLE
 
@@ -36,14 +38,25 @@ def ids(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@pytest.fixture(scope="module")
+def forking() -> Iterator[Forking]:
+    parent = Forking()
+    yield parent
+    parent.close()
+
+
 @pytest.mark.parametrize("path", [path for path in PAGES if blocks(path, "python")], ids=ids)
-def test_python_blocks_run(path: Path, tmp_path: Path) -> None:
+def test_python_blocks_run(path: Path, tmp_path: Path, forking: Forking) -> None:
     """The blocks of a page run in order, as one program, in a process and folder of their own."""
-    program = "\n".join(blocks(path, "python"))
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
+    code, printed = forking.run("\n".join(blocks(path, "python")), tmp_path)
+    assert code == 0, printed
+
+
+def test_a_page_that_fails_is_noticed(tmp_path: Path, forking: Forking) -> None:
+    code, printed = forking.run("import warnings\nprint('before')\nwarnings.warn('old')", tmp_path)
+    assert code == 1
+    assert "before" in printed
+    assert "UserWarning: old" in printed
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if blocks(path, "toml")], ids=ids)
