@@ -101,7 +101,10 @@ def test_names_are_completed_and_lines_remembered(terminal: Terminal, tmp_path: 
 
 
 def test_ctrl_c_drops_what_is_typed_and_the_shell_goes_on(terminal: Terminal) -> None:
-    """An interrupt just after the prompt once had no effect on a busy machine, unexplained: press it again."""
+    """Press it again if it has no effect: CPython's readline loses a signal between its prompt and its `select`.
+
+    In a program of ten lines without tacit, 6 of 20 were lost with 20 ms in between, and none of 3,000 without.
+    """
     terminal.type("SELECT nonsense\r")
     terminal.expect(r"\.\.\.> ")
     for seconds in (5, 5, 60):

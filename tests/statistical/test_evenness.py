@@ -136,6 +136,26 @@ def test_the_watch_looks_again_when_a_tenth_more_came_in(monkeypatch: pytest.Mon
         database.load({"users": table.slice(start, stop - start)})
 
 
+def test_the_watch_sees_what_others_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as another collector of a fleet: it leads and moves reports, and this one answers."""
+    own = collection("hio")
+    question = "SELECT COUNT(*) AS n FROM users WHERE x < 4"
+    mine = tc.connect(tmp_path / "d.tacit")
+    mine.create(own)
+    other = tc.connect(tmp_path / "d.tacit")
+    table = drawn(own, 1)
+    mine.load({"users": table.slice(0, 1_000)})
+    assert not [note for note in mine.sql(question).notes if "made up" in note]
+    rest = table.slice(1_000)
+    codes = np.asarray(rest["code"]).copy()
+    codes[: PEOPLE // 20] = codes[-1]
+    other.load({"users": rest.set_column(rest.column_names.index("code"), "code", pa.array(codes))})
+    monkeypatch.setattr(watch, "COUNTED_SECONDS", 0.0)
+    assert [note for note in mine.sql(question).notes if "made up" in note]
+    for database in (mine, other):
+        database.close()
+
+
 def test_doctor_looks_at_views_and_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own = collection("hio")
     for name, table, code in (("good", drawn(own, 1), 0), ("bad", forged(drawn(own, 1)), 1)):

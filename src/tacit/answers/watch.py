@@ -1,13 +1,15 @@
 """Watch stored reports for lies that show in their views and seeds.
 
 Codes are counted again whenever a table has grown by a tenth; if a question has read sums by code over all reports,
-these are used.
+these are used. What this process loads is counted as it comes; what others load, some seconds after it came.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,12 +19,25 @@ from tacit.engines.base import Batch, Engine
 from tacit.estimate.answer import Answer
 from tacit.estimate.evenness import evenness_of
 from tacit.model.stored import code_counts
+from tacit.sql.report_tables import count_rows
 from tacit.sql.rounds import Round
 
 __all__ = ["Watch", "problem_of"]
 
 FEW = 1_000
 """Minimum reports of a channel for a test."""
+
+COUNTED_SECONDS = 10.0
+"""Seconds after which the rows of a table that other processes may have changed are counted again."""
+
+
+class Seen(NamedTuple):
+    """The problem with a table (empty if none), its rows, and in which version of the database and when it was read."""
+
+    problem: str
+    rows: int
+    version: Hashable
+    at: float
 
 
 def problem_of(engine: Engine, table: str, service: ServiceContract) -> tuple[str, int]:
@@ -42,7 +57,7 @@ class Watch:
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._lock = engine, threading.Lock()
-        self._seen: dict[str, tuple[str, int]] = {}
+        self._seen: dict[str, Seen] = {}
         self._more: dict[str, int] = {}
 
     def grew(self, batches: Iterable[Batch]) -> None:
@@ -58,23 +73,30 @@ class Watch:
 
     def _notes(self, rounds: Sequence[Round]) -> list[str]:
         notes: dict[str, str] = {}
-        if self._engine.changes() is None:  # the engine has no cache, and counting codes for each question takes long
+        version = self._engine.changes()
+        if version is None:  # the engine has no cache, and counting codes for each question takes long
             return []
         for one in rounds:
             for stored in one.stored:
-                problem = self._problem(stored.table, stored.service)
+                problem = self._problem(stored.table, stored.service, version)
                 if problem:
                     name = stored.service.service.name
                     notes[name] = f"reports of {name} look made up: {problem} (docs/assigned.md#made-up-reports)"
         return list(notes.values())
 
-    def _problem(self, table: str, service: ServiceContract) -> str:
+    def _problem(self, table: str, service: ServiceContract, version: Hashable) -> str:
         with self._lock:
             known, more = self._seen.get(table), self._more.get(table, 0)
-        if known is None or 10 * more > known[1]:
+        now = time.monotonic()
+        if known is not None and version != known.version and now >= known.at + COUNTED_SECONDS:
+            more = int(self._engine.fetch(*count_rows(table), {})["n"][0].as_py()) - known.rows
+            known = known._replace(version=version, at=now)
+            with self._lock:
+                self._seen[table], self._more[table] = known, more
+        if known is None or 10 * more > known.rows:
             if not self._engine.has_table(table):
                 return ""
-            known = problem_of(self._engine, table, service)
+            known = Seen(*problem_of(self._engine, table, service), version, now)
             with self._lock:
                 self._seen[table], self._more[table] = known, 0
-        return known[0]
+        return known.problem
