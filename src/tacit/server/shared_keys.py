@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["is_address", "keeps_keys_elsewhere", "open_keys", "open_log", "read_keys"]
 
-ELSEWHERE = "keys-in-postgresql"
+ELSEWHERE = "keys.elsewhere"
 """An empty file in the folder of a collector whose keys are in PostgreSQL."""
 
 
