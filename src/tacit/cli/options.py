@@ -112,9 +112,7 @@ def audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--delta", type=float, default=1e-8, help="probability that this bound fails (default 1e-8)")
     parser.add_argument("--alike", type=int, metavar="N", help="people of the smallest class by public columns")
     parser.add_argument("--known", type=int, default=0, metavar="N", help="people whose reports a reader may know")
-    parser.add_argument(
-        "--store", metavar="FOLDER", help="folder of `tacit serve`, or postgresql://…, whose log to include"
-    )
+    parser.add_argument("--store", metavar="FOLDER", help="folder of `tacit serve`, or postgresql://…, for its log")
     parser.add_argument("--verify", type=Path, metavar="DIR", help="verify every claim of an evidence folder")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
