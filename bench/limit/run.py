@@ -42,8 +42,11 @@ MOST_CELLS = 1_100
 FEW_CELLS = 12
 """Values of the joint domain up to which the best of all channels is searched."""
 
-SAMPLED, DESIGNED_FOR = 32, 150
+SAMPLED, DESIGNED_FOR = 40, 150
 """Eigenvectors that stand for a class, and random questions of it that the design is given."""
+
+LATTICE = (0.6180339887498949, 0.7548776662466927)
+"""Steps of even draws for one and two attributes."""
 
 PAPERS = ("hi", "sc", "fc", "mg", "am(2)")
 """Mechanisms of the papers beside hio, which has nested levels; those that refuse a question are left out."""
@@ -104,17 +107,20 @@ def sample(kind: str, sizes: Sequence[int], rng: np.random.Generator) -> list[tu
     """Return weighted vectors whose mean variance is, on average, that of all questions of a class.
 
     They are products of eigenvectors of the class's Gram matrices. Under the best channels an eigenvalue r has variance
-    about 1/sqrt(r), so they are drawn by sqrt(r): then each tells about the same.
+    about 1/sqrt(r), so they are drawn by sqrt(r): then each tells about the same. Draws are even (a lattice), not
+    independent.
     """
     parts = kind.split(" x ")
     made: list[tuple[float, Vectors]] = []
-    for _ in range(SAMPLED):
+    starts = rng.random(len(LATTICE))
+    for number in range(SAMPLED):
         places = sorted(rng.choice(len(sizes), len(parts), replace=False).tolist()) if len(sizes) > 2 else range(2)
         weight, vectors = 1.0, {}
-        for i, part in zip(places, parts, strict=False):
+        for i, part, start, step in zip(places, parts, starts, LATTICE, strict=False):
             values, columns = _eigen(part, sizes[i])
             chances = np.sqrt(values) / np.sqrt(values).sum()
-            chosen = int(rng.choice(len(values), p=chances))
+            place = (start + step * number) % 1
+            chosen = min(int(np.searchsorted(np.cumsum(chances), place)), len(values) - 1)
             weight *= float(values[chosen] / chances[chosen])
             vectors[i] = columns[:, chosen]
         made.append((weight, vectors))

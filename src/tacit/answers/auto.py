@@ -43,6 +43,9 @@ MOST_QUESTIONS = 36
 COMPLETE = 1.33
 """Maximum variance, relative to the least, at which a layout that reports all attributes together still wins."""
 
+MOST_EXACT = 12
+"""Questions, from the heaviest to the lightest, for which a design is compared with other layouts."""
+
 RIVALS = ("fc", "hio", "am(2)", "am(3)")
 """What a design for questions is compared with."""
 
@@ -114,7 +117,8 @@ def _best_for(service: Service, expected: Expected, oracle: str) -> ServiceContr
     """
     designed = compile_service(service, expected, "partitions", oracle)
     present = Service(service.name, service.key, service.attributes)
-    asked = sorted(expected.asked, key=lambda one: -one.weight)[:MOST_QUESTIONS]
+    step = -(-len(expected.asked) // MOST_EXACT)
+    asked = sorted(expected.asked, key=lambda one: -one.weight)[::step]
     scores: dict[str, float] = {}
     compiled = {"partitions": designed}
     base: list[float] = []

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.layouts.questions import Question
+from tacit.contract.layouts.questions import Question, pool_means
 from tacit.contract.layouts.sets import Axis, Set, SetFamilies, Sets, Shares
 from tacit.contract.layouts.shifted import Family
 from tacit.contract.layouts.steer import steer
@@ -65,6 +65,7 @@ def design_sets(
     nested = Sets({own: [family.nested for family in some] for own, some in families.items()}, epsilon)
     levels = {own: math.prod(len(axis.shares) for axis in axes) for own, axes in nested.axes.items()}
     before = nested.variances(questions, {own: count / sum(levels.values()) for own, count in levels.items()})
+    before = pool_means(questions, before)
     weights = [one.weight for one in questions]
     asked = {one.attributes for one in questions}
     rest = [own for own in families if own not in asked and len(own) < 3]
@@ -74,7 +75,8 @@ def design_sets(
         wanted = [replace(one, weight=w / old) for w, old, one in zip(weights, before, questions, strict=True)]
         sets = Sets(families, epsilon, points=points)
         shares = sets.design(wanted, dict.fromkeys(families, 1 / len(families)), floors)
-        ratios = [new / old for new, old in zip(sets.variances(questions, shares), before, strict=True)]
+        after = pool_means(questions, sets.variances(questions, shares))
+        ratios = [new / old for new, old in zip(after, before, strict=True)]
         mean = sum(one.weight * ratio for one, ratio in zip(questions, ratios, strict=True))
         tried.append((max(1.0, *ratios), mean, sets, shares))
         if max(ratios) <= 1:

@@ -153,8 +153,9 @@ def _designs(
         return _standard_designs(tuple(shapes), sets, expected.epsilon, offsets, expected.users)
     questions = merge_questions(question_of(one, shapes) for one in expected.asked)
     asked = {one.attributes for one in questions}
+    summed = {one.attributes for one in questions if not one.counts_values}
     families = {
-        own: [family_of(shapes[i], means=_offsets_of_means(own, asked), offsets=offsets) for i in own]
+        own: [family_of(shapes[i], means=_offsets_of_means(own, asked, summed), offsets=offsets) for i in own]
         for own in sorted({*sets, *asked}, key=lambda own: (len(own), own))
     }
     families = _larger_families(shapes, offsets) | families
@@ -165,10 +166,10 @@ def _people(users: int | None, shapes: Sequence[Shape]) -> tuple[int, list[bool]
     return None if users is None else (users, [one.ordered for one in shapes])
 
 
-def _offsets_of_means(own: tuple[int, ...], asked: set[tuple[int, ...]]) -> int:
-    if own in asked:
-        return MANY_MEANS if len(own) == 1 else FEW_MEANS
-    return 0
+def _offsets_of_means(own: tuple[int, ...], asked: set[tuple[int, ...]], summed: set[tuple[int, ...]]) -> int:
+    if len(own) == 1:
+        return MANY_MEANS if own in asked else 0
+    return FEW_MEANS if own in summed else 0
 
 
 def question_of(asked: Asked, shapes: Sequence[Shape]) -> Question:
