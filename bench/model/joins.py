@@ -7,22 +7,21 @@ up to ten persons each (ACS), as in `bench.joint`. Budgets are those of a person
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tacit as tc
-from bench.common import provenance, say, seed_of, write_part
+from bench.common import seed_of
 from bench.joint.census import CITY, Households
 from bench.joint.worlds import Syn2, World
-from bench.model.run import README, unbiased_beside
-from bench.model.tally import Tally, added, numbers, table_of, tally
+from bench.model.campaigns import measure_missing
+from bench.model.run import unbiased_beside
+from bench.model.tally import Tally, added, tally
 from bench.simulated import Simulated
 
 RESULTS = Path(__file__).parent / "joins.json"
@@ -115,33 +114,24 @@ def measure(world: World, asked: dict[str, list[str]], epsilon: float, seeds: li
     return found
 
 
-def main() -> None:
-    """Measure what joins.json lacks."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--encodings", type=int, default=20)
-    parser.add_argument("--minutes", type=float, default=14)
-    options = parser.parse_args()
-    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"points": {}}
-    start = time.monotonic()
+def encodings_of(name: str, epsilon: float, people: int, key: str, data: Path, numbers: range) -> dict[str, Tally]:
+    """Return the sums over some encodings of one campaign."""
+    copies = -(-people // HOUSEHOLDS)
+    kind = Syn2(many=False, rows=people) if name == "SYN-2" else Households(18, "Indiana", copies)
+    asked = syn2() if name == "SYN-2" else households()
+    return measure(kind.build(data), asked, epsilon, [seed_of(key, number) for number in numbers])
+
+
+def campaigns() -> Iterator[tuple[str, partial[dict[str, Tally]]]]:
+    """Yield all campaigns by name."""
     for people, epsilon, name in itertools.product(PEOPLE, EPSILONS, ("SYN-2", "households")):
         key = f"{name} | {epsilon:g} | {people}"
-        late = time.monotonic() - start > 60 * options.minutes
-        before = known["points"].get(key, {"encodings": 0, "classes": {}})
-        if options.only not in key or late or before["encodings"] >= options.encodings:
-            continue
-        copies = -(-people // HOUSEHOLDS)
-        kind = Syn2(many=False, rows=people) if name == "SYN-2" else Households(18, "Indiana", copies)
-        asked = syn2() if name == "SYN-2" else households()
-        seeds = [seed_of(key, one) for one in range(before["encodings"], options.encodings)]
-        classes = added(before["classes"], measure(kind.build(options.data), asked, epsilon, seeds))
-        known["points"][key] = {"encodings": options.encodings, "classes": classes}
-        known["provenance"] = provenance(["numpy", "duckdb"])
-        RESULTS.write_text(json.dumps(known, indent=1) + "\n")
-        for label, own in classes.items():
-            say(f"{key}: {label}: " + ", ".join(f"{name} {value:.3f}" for name, value in numbers(own).items()))
-    write_part(README, "<!-- joins -->", table_of(known["points"]))
+        yield key, partial(encodings_of, name, epsilon, people, key)
+
+
+def main() -> None:
+    """Measure what joins.json lacks."""
+    measure_missing(campaigns(), results=RESULTS, part="<!-- joins -->", minutes=14, description=__doc__)
 
 
 if __name__ == "__main__":

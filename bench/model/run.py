@@ -7,25 +7,23 @@ and the root mean squared error over that of the unbiased answer. results.json k
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
 import math
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tacit as tc
-from bench.common import provenance, say, seed_of, write_part
+from bench.common import seed_of
+from bench.model.campaigns import measure_missing
 from bench.model.populations import JOINED, POPULATIONS, attributes_of
-from bench.model.tally import Tally, added, numbers, table_of, tally
+from bench.model.tally import Tally, added, tally
 from bench.simulated import Simulated
 
-HERE = Path(__file__).parent
-RESULTS, README = HERE / "results.json", HERE / "README.md"
+RESULTS = Path(__file__).parent / "results.json"
 
 DESIGN = [*itertools.product((1.0,), (100_000,)), (0.5, 30_000), (2.0, 300_000), (4.0, 30_000), (0.2, 1_000_000)]
 """Budgets and numbers of people."""
@@ -119,33 +117,23 @@ def designed() -> Iterator[tuple[str, float, int]]:
             yield population, *DESIGN[(place + turn) % len(DESIGN)]
 
 
+def encodings_of(population: str, epsilon: float, people: int, data: Path, numbers: range) -> dict[str, Tally]:
+    """Return the sums over some encodings of one campaign."""
+    simulated, asked = campaign(population, epsilon, people, data)
+    sums: dict[str, Tally] = {}
+    for number in numbers:
+        sums = added(sums, measure(simulated, asked, seed_of(population, epsilon, people, number)))
+    simulated.close()
+    return sums
+
+
 def main() -> None:
-    """Measure what is missing, campaign by campaign: encodings are added to those that were measured."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--encodings", type=int, default=20)
-    parser.add_argument("--minutes", type=float, default=360)
-    options = parser.parse_args()
-    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"points": {}}
-    start = time.monotonic()
-    for population, epsilon, people in designed():
-        key = f"{population} | {epsilon:g} | {people}"
-        late = time.monotonic() - start > 60 * options.minutes
-        before = known["points"].get(key, {"encodings": 0, "classes": {}})
-        if options.only not in key or late or before["encodings"] >= options.encodings:
-            continue
-        simulated, asked = campaign(population, epsilon, people, options.data)
-        classes = before["classes"]
-        for one in range(before["encodings"], options.encodings):
-            classes = added(classes, measure(simulated, asked, seed_of(population, epsilon, people, one)))
-        simulated.close()
-        known["points"][key] = {"encodings": options.encodings, "classes": classes}
-        known["provenance"] = provenance(["numpy", "duckdb"])
-        RESULTS.write_text(json.dumps(known, indent=1) + "\n")
-        for label, own in classes.items():
-            say(f"{key}: {label}: " + ", ".join(f"{name} {value:.3f}" for name, value in numbers(own).items()))
-    write_part(README, "<!-- table -->", table_of(known["points"]))
+    """Measure what results.json lacks."""
+    campaigns = (
+        (f"{name} | {epsilon:g} | {people}", partial(encodings_of, name, epsilon, people))
+        for name, epsilon, people in designed()
+    )
+    measure_missing(campaigns, results=RESULTS, part="<!-- table -->", minutes=360, description=__doc__)
 
 
 if __name__ == "__main__":

@@ -269,6 +269,10 @@ def test_files_of_crashed_writers_are_never_read_and_go(tmp_path: Path, monkeypa
     monkeypatch.setattr("tacit.engines.lake.versions.UNNAMED_SECONDS", -1.0)
     assert engine.versions.remove_unnamed() == 1
     assert named.exists()
+    (folder / "unnamed.parquet").write_bytes(named.read_bytes())
+    database.forget(8)  # ends old versions
+    assert not (folder / "unnamed.parquet").exists()
+    assert database.sql(QUESTIONS[0])["x"].n == 99
 
 
 def test_types_that_do_not_fit_are_refused_and_nothing_is_stored(tmp_path: Path) -> None:

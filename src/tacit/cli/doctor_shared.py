@@ -15,9 +15,6 @@ from tacit.server.store.verification import Verified
 
 __all__ = ["shared_findings"]
 
-STORE = "tacit doctor postgresql://…"
-"""Addresses may hold a password, so no fix repeats one."""
-
 REMEDY = "restore the last backup of the database, and repeat the deletions since then"
 
 

@@ -167,7 +167,7 @@ class TermBatch:
             if table is None:
                 continue
             source, weight = self.grid.source(view), share / tallies.probability(view)
-            weighted = tallies.keep((self.grid, view), partial(_weighted, self.grid, source, weight, table))
+            weighted = tallies.keep((self.grid, view), partial(_weigh_table, self.grid, source, weight, table))
             tables[source.trace] = tables[source.trace] + weighted if source.trace in tables else weighted
         return tables
 
@@ -241,7 +241,7 @@ class TermBatch:
         return axes, np.stack(chosen, axis=1), factor
 
 
-def _weighted(grid: Grid, source: Source, weight: float, table: Vector) -> Vector:
+def _weigh_table(grid: Grid, source: Source, weight: float, table: Vector) -> Vector:
     """Return a view's table over a grid's attributes: summed over other attributes it shows, without extra cells."""
     service, attributes = grid.service, grid.attributes
     view = service.channels[0].views[source.view]

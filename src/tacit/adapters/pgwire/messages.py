@@ -34,8 +34,6 @@ __all__ = [
 VERSION, TLS, ENCRYPTION, CANCEL = 3, 80_877_103, 80_877_104, 80_877_102
 """The protocol's major version, and the codes of the three other kinds of first message."""
 
-MOST_FIELDS = 65_535
-
 
 class ProtocolError(Exception):
     """The received bytes are not a message of the protocol; the connection ends."""

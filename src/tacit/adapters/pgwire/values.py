@@ -43,7 +43,6 @@ NUMBERS = {
     "float4": "!f",
     "float8": "!d",
 }
-DIGIT = 10_000
 
 
 def type_of_value(value: Any) -> str:

@@ -98,6 +98,7 @@ class Versions:
             gone = self._files(expired) - kept
             for name in (*expired, *sorted(gone)):
                 self._storage.remove(name)
+            self.remove_unnamed()
 
     def _files(self, names: Iterable[str]) -> set[str]:
         files: set[str] = set()
