@@ -348,7 +348,7 @@ def test_the_command_lists_verifies_backs_up_and_restores(tmp_path: Path, capsys
     [*_, newest] = json.loads(said("versions", lake, "--json"))
     assert (newest["version"], newest["reports"]) == (3, 900)
     assert "900 reports" in said("versions", lake)
-    assert "sound" in said("verify", lake)
+    assert "intact" in said("verify", lake)
     assert "version 3" in said("backup", lake, backup)
     database.load(reports_of(300, 100))
     said("restore", backup, restored, "--time", newest["time"])
