@@ -9,7 +9,7 @@ for (let i = 0; i < order.length; i++) {
   const own = order[i];
   const [rows, drawn] = [classes[own], draws[own][i % draws[own].length]];
   const start = performance.now();
-  interpreter.encodeRows("s", rows, drawn);
+  interpreter.service("s").encode(rows, drawn);
   found[i] = (performance.now() - start) * 1e6;
 }
 writeFileSync(out, found);

@@ -17,25 +17,19 @@ export function spending(
 }
 
 /** Refuse a contract whose thresholds give away more than it says. */
-export function audit(interpreter: Interpreter): void {
-  for (const service of interpreter.services.values()) {
-    for (const channel of service.channels) {
-      const bound = expBelow(exact(channel.epsilon));
-      const where = `${service.name}, ${channel.name}`;
-      const telling = new Set(channel.views.map(({ step }) => step).filter(({ domain }) => domain > 1));
-      const pairs = [...telling].map((step) => step.weights);
-      if (pairs.some(([truth, lie]) => truth <= lie)) {
-        refuse(`${where}: the truth is no more likely than a lie`, "lie-likelier");
-      }
-      if (pairs.some(([truth, lie]) => truth * bound.bottom > bound.top * lie)) {
-        refuse(`${where}: a code tells more than its budget of ${channel.epsilon}`, "over-budget");
-      }
+export function audit({ services, contract }: Interpreter): void {
+  for (const { data, channels } of services.values()) {
+    for (const { name, epsilon, views } of channels) {
+      const [top, bottom] = expBelow(exact(epsilon));
+      const pairs = [...new Set(views.map(({ step }) => step))].flatMap(({ domain, weights }) => domain > 1 ? [weights] : []);
+      needSafe(pairs.every(([truth, lie]) => truth > lie), "lie-likelier", data.name, name);
+      needSafe(pairs.every(([truth, lie]) => truth * bottom <= top * lie), "over-budget", data.name, name, epsilon);
     }
   }
-  const total = times(sum([...interpreter.services.values()].map(spending)), interpreter.contract.reports ?? 1);
-  if (!isAtMost(total, exact(interpreter.contract.epsilon))) refuse("the reports together exceed the budget", "over-total");
+  const total = times(sum([...services.values()].map(spending)), contract.reports ?? 1);
+  needSafe(isAtMost(total, exact(contract.epsilon)), "over-total");
 }
 
-function refuse(problem: string, rule: string): never {
-  throw new PrivacyError(`The contract fails its audit: ${problem}.`, "audit-failed", rule);
+function needSafe(holds: boolean, rule: string, ...facts: readonly string[]): void {
+  if (!holds) throw Object.assign(new PrivacyError("audit-failed", rule, ...facts), { rule });
 }

@@ -1,18 +1,20 @@
 /**
- * The class apps hold: one person, one round. It draws a report once, keeps it, and sends it until it is acknowledged.
+ * What apps hold: one person, one round. It draws a report once, keeps it, and sends it until it is acknowledged.
  */
 import { spending } from "./audit.js";
-import type { TacitError } from "./errors.js";
+import { type TacitError, tell, told } from "./errors.js";
 import { exact, toNumber } from "./exact.js";
 import type { Interpreter, Row, Service } from "./interpreter.js";
-import { type Meaning, meaningOf } from "./meaning.js";
+import { dateOf } from "./members.js";
 import { type Address, type Attempt, batches, deletions, deliver, type Envelope, envelope, waiting } from "./outbox.js";
+import { attachToPage } from "./page.js";
 import { publicText } from "./person.js";
+import type { Preview } from "./preview.js";
 import type { Draws } from "./randomness.js";
 import { askReceipts } from "./receipts.js";
-import { guarantee, NOTHING_LEAVES } from "./sentences.js";
 import type { Named, Services } from "./services.js";
 import { atTicks, backOff, type Clock, type Patience } from "./time.js";
+import type { Outcome } from "./transport.js";
 import { type Claim, type Entry, spent, type Wallet } from "./wallet.js";
 
 /** What a client is made of; `connect` fills it in, tests use clocks and draws of their own. */
@@ -28,9 +30,9 @@ export interface Parts {
   /** Milliseconds a request may take. */
   readonly timeout: number;
   /** Returns draws of which the person's coin assigns some, if the contract says so. */
-  readonly assigned?: (rules: Service) => Promise<number[]>;
+  readonly assigned?: ((rules: Service) => Promise<number[]>) | undefined;
   /** Whether the browser promised to keep the wallet; undefined where nobody can say. */
-  readonly kept?: Promise<boolean | undefined>;
+  readonly kept?: Promise<boolean | undefined> | undefined;
 }
 
 /** One service's reports of a round: what they cost, and what became of them. */
@@ -48,19 +50,6 @@ export interface Delivery {
   readonly problem?: TacitError;
 }
 
-/** A row, the exact bytes to be sent for it, and what anyone can learn from them. */
-export interface Preview {
-  readonly raw: unknown;
-  /** The exact text of each report. */
-  readonly leaves: readonly string[];
-  readonly epsilon: number;
-  /** What a certainty of one half about any fact can become at most. */
-  readonly certainty: number;
-  /** The guarantee in words: first what is sent unchanged, then what the noise hides. */
-  readonly sentence: string;
-  readonly meanings: readonly Meaning[];
-}
-
 export interface Budget {
   readonly cap: number;
   readonly spent: number;
@@ -72,180 +61,143 @@ export interface Budget {
 
 const FLUSH_SECONDS = 10;
 
-export class Client<S extends Services = Services> {
-  readonly #parts: Parts;
-  #failures = 0;
-  #running: Promise<Attempt> | undefined;
-  readonly #stops: (() => void)[] = [];
-  #stopRetry = (): void => undefined;
-
-  constructor(parts: Parts) {
-    this.#parts = parts;
-    const { clock, period, draws } = parts;
-    if (period > 0) this.#stops.push(atTicks(clock, period, draws, () => void this.attemptAndRetry()));
-  }
-
+export interface Client<S extends Services = Services> {
   /** Report a person's row in a service that has exactly one. The first call of a round counts, later ones are kept. */
-  async record<Name extends Named<S["one"]>>(service: Name, row: S["one"][Name]): Promise<Receipt> {
-    this.#parts.interpreter.service(service).needOneToOne();
-    return this.#take(service, [row], false);
-  }
-
+  record<Name extends Named<S["one"]>>(service: Name, row: S["one"][Name]): Promise<Receipt>;
   /** Report a person's current rows, none or many, once a round: the number of reports is always the same. */
-  async rows<Name extends Named<S["all"]>>(service: Name, rows: readonly S["all"][Name][]): Promise<Receipt> {
-    return this.#take(service, rows, false);
-  }
-
+  rows<Name extends Named<S["all"]>>(service: Name, rows: readonly S["all"][Name][]): Promise<Receipt>;
   /**
    * Show what will leave for a row (or rows), and what it tells. The report is drawn, charged and kept, but does not
    * leave before `record` or `rows` is called: drawing again until one likes the result would give the row away.
    */
-  async preview<Name extends Named<S["all"]>>(
-    service: Name, raw: S["all"][Name] | readonly S["all"][Name][],
-  ): Promise<Preview> {
-    const rules = this.#parts.interpreter.service(service);
-    const { reports, epsilon } = await this.#take(service, (Array.isArray(raw) ? raw : [raw]) as Row[], true);
-    const certainty = 1 / (1 + Math.exp(-epsilon));
-    const leaves = reports.flatMap(({ body }) => body || []);
-    const meanings = leaves.flatMap((body, slot) => {
-      const { codes } = JSON.parse(body) as { codes: number[] };
-      return codes.map((code, i) => meaningOf(rules, rules.channels[i]!, slot, code));
-    });
-    const sentence = leaves.length ? guarantee(this.#parts.interpreter.contract, rules.data).join(" ") : NOTHING_LEAVES;
-    return { raw, epsilon, certainty, meanings, leaves, sentence };
+  preview<Name extends Named<S["all"]>>(service: Name, raw: S["all"][Name] | readonly S["all"][Name][]): Promise<Preview>;
+  /** Send what waits, with retries, for some seconds; only a request that was under way may take longer. */
+  flush(options?: { seconds?: number }): Promise<Delivery>;
+  /**
+   * Delete this person's reports of this collector here, and there. The spent budget stays spent; the rounds are over for
+   * them. A token is for one collection: deletions in others wait until a client of those delivers.
+   */
+  forget(options?: { seconds?: number }): Promise<Delivery>;
+  /** What this person may spend over all services, rounds and collectors of this store, and has. */
+  budget(): Promise<Budget>;
+  /** Whether the browser promised not to clear the wallet by itself; undefined outside of browsers. */
+  isKept(): Promise<boolean | undefined>;
+  /** All receipts of this person, oldest first. */
+  history(): Promise<Receipt[]>;
+  /** Stop sending. What waits is kept, and sent by the next client of this person. */
+  close(): void;
+}
+
+export function createClient(parts: Parts): Client {
+  const { address, interpreter, wallet, draws, clock, patience, period, timeout } = parts;
+  const { url, collection, round = "" } = address;
+  const services = [...interpreter.services.keys()];
+  const stops: (() => void)[] = [];
+  let failures = 0;
+  let running: Promise<Attempt> | undefined;
+  let stopRetry = (): void => undefined;
+
+  const today = (): string => dateOf(clock.now() / 86_400_000);
+
+  const claimOf = (service: string, held = false): Claim => ({
+    url, collection, round, tier: interpreter.contract.tier ?? "", service, services: services.join(), held,
+    epsilon: spending(interpreter.service(service)), day: today(),
+  });
+
+  const ask = (most: number): Promise<Outcome | undefined> =>
+    askReceipts(wallet, address, services.map((service) => claimOf(service)), most);
+
+  async function take(service: string, rows: readonly Row[], held = false, single = false): Promise<Receipt> {
+    const rules = interpreter.service(service);
+    if (single) rules.needOneToOne();
+    const asked = !address.token || wallet.isAsked(await wallet.read(), collection) || !await ask(timeout);
+    const claim = claimOf(service, held);
+    const drawn = parts.assigned && !wallet.isDrawn(await wallet.read(), claim) ? await parts.assigned(rules) : undefined;
+    const { entry, again } = await wallet.take(claim, () => {
+      rules.check(rows);
+      const shown = rows.map((row) => publicText(rules.data, row)); // only services with exactly one row have any
+      return rules.encode(rows, drawn ?? draws(rules.draws)).map((codes, slot) =>
+        `{"person":${address.person},"service":${JSON.stringify(service)},"slot":${slot},"codes":[${codes.join()}]${shown[0] ?? ""}}`);
+    }, asked);
+    return receiptOf(entry, again);
   }
 
-  /** Send what waits, with retries, for some seconds; only a request that was under way may take longer. */
-  async flush({ seconds = FLUSH_SECONDS }: { seconds?: number } = {}): Promise<Delivery> {
-    const { clock, wallet, address } = this.#parts;
+  /** Two callers share one delivery, so nothing is sent twice at a time. */
+  function attempt(deadline = Infinity): Promise<Attempt> {
+    const left = (): number => Math.max(1, Math.min(timeout, deadline - clock.now()));
+    return running ??= deliver(wallet, address, left, () => ask(left()))
+      .then((result) => {
+        failures = result.problem ? failures + 1 : 0;
+        return result;
+      })
+      .finally(() => running = undefined);
+  }
+
+  const waitAfter = ({ wait }: Attempt): number | undefined =>
+    wait === undefined ? wait : Math.max(wait, backOff(failures, patience, draws));
+
+  /** Try now, and again after failures. */
+  async function attemptAndRetry(): Promise<void> {
+    const result = await attempt().catch((): Attempt => ({ sent: 0, rejected: 0 })); // the next tick tries again
+    const wait = waitAfter(result);
+    stopRetry(); // another call may have waited for the same attempt
+    if (wait !== undefined && stops.length) stopRetry = clock.after(wait, attemptAndRetry, true);
+  }
+
+  async function flush({ seconds = FLUSH_SECONDS }: { seconds?: number } = {}): Promise<Delivery> {
     const deadline = clock.now() + 1000 * seconds;
-    let [sent, rejected] = [0, 0];
+    let sent = 0;
+    let rejected = 0;
     for (;;) {
-      const attempt = await this.#attempt(deadline);
-      sent += attempt.sent;
-      rejected += attempt.rejected;
+      const result = await attempt(deadline);
+      sent += result.sent;
+      rejected += result.rejected;
       const pages = wallet.latest; // the attempt read it and wrote its results
       const pending = waiting({ ...pages, unasked: [] }, address).length + deletions(pages, address).length;
-      const { problem } = attempt;
-      const wait = problem ? this.#waitAfter(attempt) : 0; // what came while another delivery ran is sent at once
+      const { problem } = result;
+      const wait = problem ? waitAfter(result) : 0; // what came while another delivery ran is sent at once
       if (!pending || wait === undefined || clock.now() + wait >= deadline) {
-        return { sent, rejected, pending, ...(problem && pending ? { problem } : {}) };
+        return { sent, rejected, pending, ...(problem && pending ? { problem: await tell(problem) } : {}) };
       }
       await new Promise<void>((resolve) => clock.after(wait, resolve));
     }
   }
 
-  /**
-   * Delete this person's reports of this collector here, and there. The spent budget stays spent; the rounds are over for
-   * them. A token is for one collection: deletions in others wait until a client of those delivers.
-   */
-  async forget(options: { seconds?: number } = {}): Promise<Delivery> {
-    await this.#parts.wallet.forget(this.#parts.address.url, this.#parts.address.collection);
-    await this.#running?.catch(() => undefined); // reports under way arrive first
-    return this.flush(options);
-  }
+  /** Return requests for what waits, from memory: a closing page cannot wait for its storage. */
+  const lastWords = (): Envelope[] => batches(waiting(wallet.latest, address)).map((batch) => envelope(address, batch));
 
-  /** What this person may spend over all services, rounds and collectors of this store, and has. */
-  async budget(): Promise<Budget> {
-    const { wallet } = this.#parts;
-    const pages = await wallet.read();
-    const [cap, used] = [wallet.cap, spent({ entries: wallet.counted(pages, this.#today()) })].map(toNumber) as [number, number];
-    const renews = wallet.renews(pages, this.#today());
-    return {
-      cap, spent: used, left: Math.max(0, cap - used),
-      ...(wallet.days ? { days: wallet.days } : {}), ...(renews ? { renews } : {}),
-    };
+  if (period > 0) {
+    stops.push(atTicks(clock, period, draws, attemptAndRetry));
+    if (globalThis.document) stops.push(attachToPage(lastWords, attemptAndRetry));
   }
-
-  /** Whether the browser promised not to clear the wallet by itself; undefined outside of browsers. */
-  async isKept(): Promise<boolean | undefined> {
-    return this.#parts.kept;
-  }
-
-  /** All receipts of this person, oldest first. */
-  async history(): Promise<Receipt[]> {
-    return (await this.#parts.wallet.read()).entries.map((entry) => receiptOf(entry, true));
-  }
-
-  /** Stop sending. What waits is kept, and sent by the next client of this person. */
-  close(): void {
-    this.#stopRetry();
-    this.#stops.splice(0).forEach((stop) => stop());
-  }
-
-  /** @internal Have something called off with the client. */
-  onClose(stop: () => void): void {
-    this.#stops.push(stop);
-  }
-
-  /** @internal Return requests for what waits, from memory: a closing page cannot wait for its storage. */
-  lastWords(): Envelope[] {
-    const { wallet, address } = this.#parts;
-    return batches(waiting(wallet.latest, address)).map((batch) => envelope(address, batch));
-  }
-
-  /** @internal Try now, and again after failures. */
-  async attemptAndRetry(): Promise<void> {
-    const attempt = await this.#attempt().catch((): Attempt => ({ sent: 0, rejected: 0 })); // the next tick tries again
-    const wait = this.#waitAfter(attempt);
-    this.#stopRetry(); // another call may have waited for the same attempt
-    if (wait !== undefined && this.#stops.length) {
-      this.#stopRetry = this.#parts.clock.after(wait, () => void this.attemptAndRetry(), true);
-    }
-  }
-
-  async #take(service: string, rows: readonly Row[], held: boolean): Promise<Receipt> {
-    const { address, interpreter, wallet, draws, timeout } = this.#parts;
-    const rules = interpreter.service(service);
-    const asked = !address.token || wallet.isAsked(await wallet.read(), address.collection) || !await this.#ask(timeout);
-    const claim = this.#claim(service, held);
-    const assign = this.#parts.assigned;
-    const drawn = assign && !wallet.isDrawn(await wallet.read(), claim) ? await assign(rules) : undefined;
-    const { entry, again } = await wallet.take(claim, () => {
-      rules.check(rows);
-      const shown = rows.map((row) => publicText(rules, row)); // only services with exactly one row have any
-      return rules.encode(rows, drawn ?? draws(rules.draws)).map((codes, slot) =>
-        `{"person":${address.person},"service":${JSON.stringify(service)},"slot":${slot},"codes":[${codes.join()}]` +
-        `${rules.publicColumns.length ? shown[0] : ""}}`);
-    }, asked);
-    return receiptOf(entry, again);
-  }
-
-  #today(): string {
-    return new Date(this.#parts.clock.now()).toISOString().slice(0, 10);
-  }
-
-  #claim(service: string, held: boolean): Claim {
-    const { address: { url, collection, round = "" }, interpreter } = this.#parts;
-    const { tier = "" } = interpreter.contract;
-    const services = [...interpreter.services.keys()].join();
-    const epsilon = spending(interpreter.service(service));
-    return { url, collection, round, tier, service, services, held, epsilon, day: this.#today() };
-  }
-
-  #ask(timeout: number): ReturnType<typeof askReceipts> {
-    const { wallet, address, interpreter } = this.#parts;
-    const claims = [...interpreter.services.keys()].map((service) => this.#claim(service, false));
-    return askReceipts(wallet, address, claims, timeout);
-  }
-
-  /** Two callers share one delivery, so nothing is sent twice at a time. */
-  #attempt(deadline = Infinity): Promise<Attempt> {
-    const { wallet, address, clock, timeout } = this.#parts;
-    const left = (): number => Math.max(1, Math.min(timeout, deadline - clock.now()));
-    this.#running ??= deliver(wallet, address, left, () => this.#ask(left()))
-      .then((attempt) => {
-        this.#failures = attempt.problem ? this.#failures + 1 : 0;
-        return attempt;
-      })
-      .finally(() => this.#running = undefined);
-    return this.#running;
-  }
-
-  #waitAfter(attempt: Attempt): number | undefined {
-    if (attempt.wait === undefined) return undefined;
-    return Math.max(attempt.wait, backOff(this.#failures, this.#parts.patience, this.#parts.draws));
-  }
+  return {
+    record: (service, row) => told(take(service, [row], false, true)),
+    rows: (service, rows) => told(take(service, rows)),
+    async preview(service, raw) {
+      const { explain } = await import("./preview.js"); // before anything is drawn: few apps show it, and it may be missing
+      const { reports, epsilon } = await told(take(service, (Array.isArray(raw) ? raw : [raw]) as Row[], true));
+      return explain(interpreter, service, raw, epsilon, reports.flatMap(({ body }) => body || []));
+    },
+    flush,
+    async forget(options) {
+      await wallet.forget(url, collection);
+      await running?.catch(() => undefined); // reports under way arrive first
+      return flush(options);
+    },
+    async budget() {
+      const pages = await wallet.read();
+      const { days } = wallet;
+      const [cap, used] = [wallet.cap, spent(wallet.counted(pages, today()))].map(toNumber) as [number, number];
+      const renews = wallet.renews(pages, today());
+      return { cap, spent: used, left: Math.max(0, cap - used), ...(days ? { days } : {}), ...(renews ? { renews } : {}) };
+    },
+    isKept: async () => parts.kept,
+    history: async () => (await wallet.read()).entries.map((entry) => receiptOf(entry, true)),
+    close() {
+      stopRetry();
+      stops.splice(0).forEach((stop) => stop());
+    },
+  };
 }
 
 function receiptOf(entry: Entry, again: boolean): Receipt {

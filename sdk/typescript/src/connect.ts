@@ -2,22 +2,20 @@
  * From an address and a pinned hash to a client: fetch the contract, compare, audit, and only then encode by it.
  */
 import { audit } from "./audit.js";
-import { Client, type Parts } from "./client.js";
-import { coinOf } from "./coin.js";
-import { ContractError, UsageError } from "./errors.js";
+import { type Client, createClient, type Parts } from "./client.js";
+import { CollectorError, ContractError, need, told } from "./errors.js";
 import { exact } from "./exact.js";
 import { indexedDBStore } from "./indexeddb.js";
 import { Interpreter, type Service } from "./interpreter.js";
-import type { Token } from "./outbox.js";
-import { attachToPage } from "./page.js";
-import { turnOf } from "./panel.js";
+import { bytesOf } from "./members.js";
+import { access, type Token } from "./outbox.js";
 import { type Person, personText } from "./person.js";
 import { BITS, secureDraws } from "./randomness.js";
 import type { Services } from "./services.js";
 import type { Store } from "./store.js";
 import { PATIENCE, systemClock } from "./time.js";
-import { fetchBytes } from "./transport.js";
-import { Wallet } from "./wallet.js";
+import { fetchBytes, post } from "./transport.js";
+import { walletOf } from "./wallet.js";
 import { isWhole } from "./whole.js";
 
 export interface Options {
@@ -52,20 +50,16 @@ const TIMEOUT = 15_000;
 
 /** `connect<Shop>(…)` with the types that `tacit-types` wrote refuses wrong names and values at compile time. */
 export async function connect<S extends Services = Services>(url: string, options: Options): Promise<Client<S>> {
-  return connectWith(url, options, {});
+  return told(connectWith(url, options, {}));
 }
 
 /** @internal As `connect`, with parts replaced by tests. */
 export async function connectWith(url: string, options: Options, parts: Partial<Parts>): Promise<Client> {
   const { collection, person, key, token, cap = CAP, per, round, every = EVERY } = options;
-  if (!/^[0-9a-f]{64}$/.test(collection)) {
-    throw new UsageError("collection is not a contract's id: 64 hexadecimal digits.", "bad-collection");
-  }
-  if (!(every >= 0)) throw new UsageError("every is not a number of seconds from 0.", "bad-option");
+  need(/^[0-9a-f]{64}$/.test(collection), "bad-collection");
+  need(every >= 0, "bad-option", "every");
   const days = typeof per === "string" ? PERIODS[per] : per;
-  if (per !== undefined && !isWhole(days, 1, MOST_DAYS)) {
-    throw new UsageError(`per is ${Object.keys(PERIODS).join(", ")}, or days from 1 to ${MOST_DAYS}.`, "bad-option");
-  }
+  need(per === undefined || isWhole(days, 1, MOST_DAYS), "bad-option", "per");
   const limit = exact(cap);
   const address = { url: checkedUrl(url), collection, person: personText(person), key, token };
   const store = options.store ?? defaultStore();
@@ -78,47 +72,46 @@ export async function connectWith(url: string, options: Options, parts: Partial<
   for (const { dictionary, size } of plain.contract.services.flatMap(({ attributes }) => attributes)) {
     if (dictionary === undefined) continue;
     const list = (await pinned(store, `${address.url}/v1/dictionaries/`, dictionary, timeout)).split("\n").slice(0, -1);
-    if (new Set(list).size !== size) throw new ContractError("The dictionary has other values than the contract says.", "bad-dictionary");
+    if (new Set(list).size !== size) throw new ContractError("bad-dictionary");
     lists[dictionary] = list;
   }
   const interpreter = new Interpreter(text, BITS, lists);
-  const hash = (part: string): Promise<string> => hashOf(new TextEncoder().encode(part));
-  const isPanel = interpreter.contract.panel !== undefined || round !== undefined;
-  const turn = isPanel && await turnOf(interpreter.contract, text, round!, person, hash);
-  const wallet = new Wallet(store, address.person, limit, days);
+  const { contract } = interpreter;
+  const turn = (contract.panel ?? round) !== undefined && await (await import("./assigned.js")).turnOf(contract, text, round, person, hashOf);
+  need(typeof turn !== "string", turn as string);
+  const wallet = walletOf(store, address.person, limit, days);
   await wallet.read();
-  const target = { ...address, round: interpreter.contract.round, ...turn };
+  const target = { ...address, round: contract.round, ...turn };
   const draws = parts.draws ?? secureDraws;
-  const assigned = async (rules: Service): Promise<number[]> =>
-    rules.assign(draws(rules.draws), await coinOf(store, target, timeout), hash);
-  const client = new Client({
+  const assigned = async (rules: Service): Promise<number[]> => {
+    const { assign, coinOf } = await import("./assigned.js");
+    const body = `{${access(target)},"person":${target.person}}`;
+    const coin = await coinOf(store, target, () => post(`${target.url}/v1/collections/${target.collection}/coin`, body, timeout));
+    if (!coin) throw new CollectorError("no-coin");
+    return assign(rules, draws(rules.draws), coin, hashOf);
+  };
+  return createClient({
     address: target, interpreter, wallet, timeout, draws, clock: systemClock, patience: PATIENCE,
-    period: 1000 * every, ...(kept ? { kept } : {}), ...(interpreter.contract.assigned ? { assigned } : {}), ...parts,
+    period: 1000 * every, kept, assigned: contract.assigned && assigned, ...parts,
   });
-  if (typeof document !== "undefined" && every > 0) attachToPage(client);
-  return client;
 }
 
 /** Return the text of a contract or a dictionary: kept from an earlier visit, or fetched; its hash decides. */
 async function pinned(store: Store, url: string, id: string, timeout: number): Promise<string> {
   const name = `contract/${id}`;
   const kept = await store.read(name);
-  if (kept !== undefined && await hashOf(new TextEncoder().encode(kept)) === id) return kept;
+  if (kept !== undefined && await hashOf(kept) === id) return kept;
   const bytes = await fetchBytes(url + id, timeout);
-  if (await hashOf(bytes) !== id) {
-    throw new ContractError("The collector's contract is not the pinned one.", "contract-not-pinned");
-  }
+  if (await hashOf(bytes) !== id) throw new ContractError("contract-not-pinned");
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   await store.update(name, () => text);
   return text;
 }
 
-async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  if (!globalThis.crypto?.subtle) {
-    throw new UsageError("Contracts are checked on secure pages only: use https.", "insecure-page");
-  }
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+async function hashOf(content: string | Uint8Array<ArrayBuffer>): Promise<string> {
+  need(globalThis.crypto?.subtle, "insecure-page");
+  const bytes = typeof content === "string" ? bytesOf(content) : content;
+  return Array.from(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** Keys and tokens travel in the body, so beyond this machine only encrypted. */
@@ -127,10 +120,8 @@ function checkedUrl(text: string): string {
   try {
     url = new URL(text);
   } catch { /* refused below */ }
-  const local = /^(.+\.)?localhost$|^127(\.\d+){3}$|^\[::1\]$/.test(url?.hostname ?? "");
-  if (!url || !(url.protocol === "https:" || (url.protocol === "http:" && local)) || url.search || url.hash) {
-    throw new UsageError("The collector's address is not https, nor of this machine.", "bad-url");
-  }
+  const safe = /^https:|^http:\/\/((.+\.)?localhost|127(\.\d+){3}|\[::1\])(:\d+)?$/;
+  need(url && safe.test(url.origin) && !url.search && !url.hash, "bad-url");
   return url.href.replace(/\/+$/, "");
 }
 
@@ -140,6 +131,6 @@ async function askToKeep(): Promise<boolean | undefined> {
 }
 
 function defaultStore(): Store {
-  if (typeof indexedDB !== "undefined") return indexedDBStore();
-  throw new UsageError("There is no IndexedDB here. In Node pass a directoryStore of @tacit/client/node.", "no-store");
+  need(globalThis.indexedDB, "no-store");
+  return indexedDBStore();
 }

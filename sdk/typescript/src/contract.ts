@@ -5,7 +5,7 @@
  */
 import { needContract } from "./errors.js";
 import { exact, type Fraction, isAtMost, isReduced } from "./exact.js";
-import { canonical, checkMembers, daysOf } from "./members.js";
+import { bytesOf, canonical, checkMembers, daysOf } from "./members.js";
 import { BITS } from "./randomness.js";
 import { isWhole } from "./whole.js";
 
@@ -111,7 +111,7 @@ export { dateOf } from "./members.js";
  * differs from 53 only in tests that exhaust all draws.
  */
 export function readContract(text: string, bits = BITS): Contract {
-  needContract(new TextEncoder().encode(text).length <= MAX_BYTES, "too-large");
+  needContract(bytesOf(text).length <= MAX_BYTES, "too-large");
   let data: Contract | null = null;
   let written = "";
   try {
@@ -159,7 +159,7 @@ export function needBudget(text: string): void {
   const known = /^(0|[1-9]\d{0,99})(\.\d{0,99}[1-9])?$|^[1-9]\d{0,99}\/[1-9]\d{0,99}$/.test(text);
   needContract(known, "bad-epsilon");
   const value = exact(text);
-  needContract(value.top && isAtMost(value, exact(30)) && (!text.includes("/") || isReduced(value)), "bad-epsilon");
+  needContract(value[0] && isAtMost(value, exact(30)) && (!text.includes("/") || isReduced(value)), "bad-epsilon");
 }
 
 function needName(name: string): void {
@@ -218,20 +218,21 @@ function checkAttribute(attribute: Attribute): void {
 /** Return the number of steps between the bounds of an ordinal attribute, both included. */
 function countTicks(attribute: Attribute): number {
   const [low, high] = [attribute.low, attribute.high].map((value) => needBound(bound(attribute, value))) as [Fraction, Fraction];
-  const range = high.top * low.bottom - low.top * high.bottom;
+  const range = high[0] * low[1] - low[0] * high[1];
   needContract(range >= 0n, "empty-domain");
   const step = needBound(attribute.step);
-  needContract(step.top > 0n, "bad-bound");
-  const [top, bottom] = [range * step.bottom, high.bottom * low.bottom * step.top];
+  needContract(step[0] > 0n, "bad-bound");
+  const top = range * step[1];
+  const bottom = high[1] * low[1] * step[0];
   needContract(top % bottom === 0n, "uneven-step");
   return Number(top / bottom) + 1;
 }
 
 function needBound(value: unknown): Fraction {
-  const found = exact(value);
-  const limit = MAX_BOUND * found.bottom;
-  needContract(-limit < found.top && found.top < limit, "bad-bound");
-  return found;
+  const [top, bottom] = exact(value);
+  const limit = MAX_BOUND * bottom;
+  needContract(-limit < top && top < limit, "bad-bound");
+  return [top, bottom];
 }
 
 /** Return the levels that follow from an attribute, or the partitions with offsets that a contract has for it. */

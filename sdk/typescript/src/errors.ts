@@ -14,9 +14,15 @@
  * Names and codes are those of the Python package. `code` is stable across versions, the wording is not. No message
  * contains a value of a record, a word of randomness, a person or a key: names, sizes and budgets only.
  */
+type Fact = string | number | undefined;
+
+/** Its message is its code and the facts, until `told` has loaded the sentence. */
 export class TacitError extends Error {
-  constructor(message: string, readonly code: string) {
-    super(`[${code}] ${message}`);
+  readonly facts: readonly Fact[];
+
+  constructor(readonly code: string, ...facts: readonly Fact[]) {
+    super(`[${code}] ${facts.join(", ")}`);
+    this.facts = facts;
   }
 }
 
@@ -28,31 +34,27 @@ export function listed(names: readonly unknown[]): string {
 }
 
 export class UnknownNameError extends UsageError {
-  constructor(kind: string, readonly known: readonly string[]) {
-    super(`There is no such ${kind}. Known: ${listed(known)}.`, "unknown-name");
+  constructor(readonly known: readonly string[]) {
+    super("unknown-name", listed(known));
   }
 }
 
+/** Says what the service or the column takes. A sentence would be loaded for some values only, and so tell of them. */
 export class RecordError extends UsageError {
-  constructor(problem: string, code: string, readonly service: string, readonly column?: string) {
-    super(`${service}${column === undefined ? "" : `.${column}`}: ${problem}`, code);
+  constructor(code: string, takes: string, readonly service: string, readonly column?: string) {
+    super(code, `${service}${column ? `.${column}` : ""} takes ${takes}.`);
   }
 }
 
 /** `rule` is the first rule of docs/wire.md that a contract breaks, if the error is about one. */
 class RuleError extends TacitError {
-  constructor(message: string, code: string, readonly rule = "") {
-    super(message, code);
-  }
+  declare rule: string;
 }
+RuleError.prototype.rule = "";
 
 export class PrivacyError extends RuleError {}
 
-export class RandomnessError extends PrivacyError {
-  constructor(problem: string) {
-    super(`${problem} Nothing was encoded.`, "randomness");
-  }
-}
+export class RandomnessError extends PrivacyError {}
 
 export class ContractError extends RuleError {}
 
@@ -60,10 +62,9 @@ export class StoreError extends TacitError {}
 
 /** `status` is the HTTP status, or 0 where no answer arrived. */
 export class CollectorError extends TacitError {
-  constructor(message: string, code: string, readonly status = 0) {
-    super(message, code);
-  }
+  declare status: number;
 }
+CollectorError.prototype.status = 0;
 
 const kinds = {
   TacitError, UsageError, UnknownNameError, RecordError, PrivacyError, RandomnessError, ContractError, StoreError,
@@ -71,10 +72,30 @@ const kinds = {
 };
 for (const [name, kind] of Object.entries(kinds)) kind.prototype.name = name; // minified classes have none of their own
 
+/** Refuse a wrong argument. */
+export function need(condition: unknown, code: string, ...facts: readonly Fact[]): asserts condition {
+  if (!condition) throw new UsageError(code, ...facts);
+}
+
 /** Refuse a contract that breaks a rule of docs/wire.md. */
 export function needContract(condition: unknown, rule: string): asserts condition {
   if (condition) return;
   const code = /^(too-large|not-json|version)$/.test(rule) ? `contract-${rule}`
     : rule === "not-for-clients" ? rule : "contract-damaged";
-  throw new ContractError(`The contract breaks the rule ${rule}. Fetch it again.`, code, rule);
+  throw Object.assign(new ContractError(code, rule), { rule });
+}
+
+/** Give an error its sentence, from a file that is loaded for it: most pages meet none. */
+export async function tell<Cause>(error: Cause): Promise<Cause> {
+  if (error instanceof TacitError && !(error instanceof RecordError)) {
+    await import("./texts.js").then(({ sentenceOf }) => error.message = sentenceOf(error), () => undefined);
+  }
+  return error;
+}
+
+/** Return what a promise holds, or fail with its error in a sentence. */
+export function told<Result>(work: Promise<Result>): Promise<Result> {
+  return work.catch(async (error: unknown) => {
+    throw await tell(error);
+  });
 }

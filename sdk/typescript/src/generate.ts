@@ -50,17 +50,17 @@ export type Contract = { readonly one: ${pick(one)}; readonly all: Rows };
 
 async function textOf(place: string, id: string | undefined): Promise<string> {
   if (!/^https?:/.test(place)) return readFileSync(place, "utf8");
-  if (!id) throw new UsageError("Name the collection's id after the address.", "bad-collection");
+  if (!id) throw new UsageError("bad-collection", "Name the collection's id after the address.");
   const answer = await fetch(`${place.replace(/\/+$/, "")}/v1/collections/${id}`, { signal: AbortSignal.timeout(TIMEOUT) });
-  if (!answer.ok) throw new UsageError(`The collector answered ${answer.status}.`, "unknown-collection");
+  if (!answer.ok) throw new UsageError("unknown-collection", `The collector answered ${answer.status}.`);
   return answer.text();
 }
 
 async function main([place, wanted]: readonly string[]): Promise<void> {
-  if (!place) throw new UsageError("Use: tacit-types CONTRACT.json, or tacit-types ADDRESS ID.", "bad-option");
+  if (!place) throw new UsageError("bad-option", "Use: tacit-types CONTRACT.json, or tacit-types ADDRESS ID.");
   const text = await textOf(place, wanted);
   const id = createHash("sha256").update(text).digest("hex");
-  if (wanted && wanted !== id) throw new UsageError("The contract is not the one with this id.", "contract-not-pinned");
+  if (wanted && wanted !== id) throw new UsageError("contract-not-pinned", "The contract is not the one with this id.");
   process.stdout.write(moduleOf(text, id));
 }
 

@@ -9,60 +9,52 @@ const TABLE = "texts";
 export function indexedDBStore(database = "tacit"): Store {
   let opened: Promise<IDBDatabase> | undefined;
 
-  function open(): Promise<IDBDatabase> {
-    opened ??= new Promise<IDBDatabase>((resolve, reject) => {
+  async function open(): Promise<IDBDatabase> {
+    try {
       const request = indexedDB.open(database, 1);
       request.onupgradeneeded = () => request.result.createObjectStore(TABLE);
-      request.onerror = () => reject(request.error);
-      request.onsuccess = () => {
-        const connection = request.result;
-        const close = (): void => {
-          connection.close();
-          opened = undefined; // the next call opens it again
-        };
-        connection.onclose = connection.onversionchange = close;
-        resolve(connection);
+      const connection = await resultOf(request);
+      connection.onclose = connection.onversionchange = () => {
+        connection.close();
+        opened = undefined; // the next call opens it again
       };
-    }).catch(() => {
+      return connection;
+    } catch {
       opened = undefined;
-      throw failed();
-    });
-    return opened;
+      throw new StoreError("store");
+    }
   }
 
+  const connect = (): Promise<IDBDatabase> => opened ??= open();
+
   return {
-    async read(name) {
-      const connection = await open();
-      return new Promise((resolve, reject) => {
-        const request = connection.transaction(TABLE).objectStore(TABLE).get(name);
-        request.onsuccess = () => resolve(request.result as string | undefined);
-        request.onerror = () => reject(failed());
-      });
-    },
+    read: async (name) => resultOf((await connect()).transaction(TABLE).objectStore(TABLE).get(name)),
     async update(name, change) {
-      const connection = await open();
-      return new Promise((resolve, reject) => {
-        const transaction = connection.transaction(TABLE, "readwrite", { durability: "strict" });
-        const table = transaction.objectStore(TABLE);
-        let refusal: unknown;
+      const transaction = (await connect()).transaction(TABLE, "readwrite", { durability: "strict" });
+      const table = transaction.objectStore(TABLE);
+      let refusal: unknown = new StoreError("store"); // a full disk aborts, too
+      const request = table.get(name);
+      request.onsuccess = () => {
+        let next: string;
+        try {
+          next = change(request.result as string | undefined);
+        } catch (cause) {
+          refusal = cause;
+          return transaction.abort();
+        }
+        table.put(next, name); // an exception here aborts, too
+      };
+      await new Promise<void>((resolve, reject) => {
         transaction.oncomplete = () => resolve();
-        transaction.onabort = () => reject(refusal ?? failed()); // a full disk aborts, too
-        const request = table.get(name);
-        request.onsuccess = () => {
-          let next: string;
-          try {
-            next = change(request.result as string | undefined);
-          } catch (cause) {
-            refusal = cause;
-            return transaction.abort();
-          }
-          table.put(next, name); // an exception here aborts, too
-        };
+        transaction.onabort = () => reject(refusal);
       });
     },
   };
 }
 
-function failed(): StoreError {
-  return new StoreError("Storage is blocked or full. Nothing was encoded.", "store");
+function resultOf<Result>(request: IDBRequest<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(new StoreError("store"));
+  });
 }

@@ -57,7 +57,7 @@ async function acquire(folder: string): Promise<string> {
   } finally {
     await remove(draft);
   }
-  throw new StoreError("Another process holds the store's directory for too long. Try again.", "store-busy");
+  throw new StoreError("store-busy");
 }
 
 async function numbers(folder: string): Promise<{ all: number[]; highest: number; drafts: string[] }> {

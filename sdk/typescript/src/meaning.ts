@@ -3,7 +3,8 @@
  * this is what anyone who sees the report would guess, not what the row was.
  */
 import { bound, dateOf, type Oracle } from "./contract.js";
-import { cellCount, firstOf, type Channel, type Service, type View } from "./interpreter.js";
+import { cellCount, type Channel, firstOf, type View } from "./channel.js";
+import type { Service } from "./interpreter.js";
 import { BITS } from "./randomness.js";
 import { isDithered, type Known } from "./record.js";
 import type { Step } from "./steps.js";

@@ -2,12 +2,13 @@
  * The canonical writing of a contract, and the members and types of every object in it: see docs/wire.md.
  */
 import { needContract } from "./errors.js";
+import { isWhole } from "./whole.js";
 
 /** Return canonical JSON; a number or text that has none becomes nothing, which no JSON text has in its place. */
 export function canonical(value: unknown, depth = 0): string {
   needContract(depth <= 16, "not-json");
   if (typeof value === "string") return isText(value) ? JSON.stringify(value) : "";
-  if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) <= 2 ** 53 ? `${value}` : "";
+  if (typeof value === "number") return isWhole(value, -(2 ** 53), 2 ** 53) ? `${value}` : "";
   if (typeof value !== "object" || value === null) return String(value);
   const list = Array.isArray(value);
   const items = Object.entries(value)
@@ -17,6 +18,10 @@ export function canonical(value: unknown, depth = 0): string {
   return depth < 4 && items.length && (!list || isObject(value[0]))
     ? start + items.map((item) => `${line} ${item}`).join() + line + end
     : start + items.join(", ") + end;
+}
+
+export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text);
 }
 
 /** Lone surrogates have no bytes that all languages agree on. */
@@ -30,17 +35,21 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 const OPTIONS = "fanout:number cells?:number dither?:boolean outside?:clamp null?:true";
 
-/** The members of every object, in order, text if no type is given: `?` may be absent, `*` is a list, `+` not empty. */
+/**
+ * The members of every object, in order, text if no type is given: `?` may be absent, `!` may be there in version 2,
+ * `~` may be absent in version 2; `*` is a list, `+` one that is not empty.
+ */
 const TABLE: Readonly<Record<string, string>> = {
-  contract: "tacit:number round tier? epsilon mechanism oracle draw_bits:number services:service+",
+  contract: "tacit:number round tier? panel! rounds!:number reports!:number assigned!:true epsilon mechanism oracle draw_bits:number " +
+    "services:service+",
   service: "name key at_most?:number sends?:number optional?:true attributes:kind+ layout why? " +
     "levels:level+ derived?:derived+ channels:channel+",
   ordinal: `name kind low:decimal high:decimal step:decimal ${OPTIONS}`,
   date: `name kind low:date high:date step:number ${OPTIONS}`,
-  categorical: "name kind values:scalar+ other?:scalar null?:true",
-  public: "name kind",
-  level: "ticks?:number count:number widths:number*",
-  channel: "name epsilon draws:number codes:number views:views by_domain:{oracle} otherwise:lh?",
+  categorical: "name kind values~:scalar+ dictionary! size!:number other?:scalar fanout!:number null?:true",
+  public: "name kind values!:scalar+ type! null!:true",
+  level: "ticks?:number count:number widths:number* offsets!:number+ starts!:number++",
+  channel: "name epsilon draws:number codes:number views:views weights!:number+ by_domain:{oracle} otherwise:lh?",
   views: "product?:number++ list?:number*+ parities?:number",
   grr: "oracle flip:number",
   ss: "oracle w:number inside:number outside:number",
@@ -48,15 +57,6 @@ const TABLE: Readonly<Record<string, string>> = {
   oue: "oracle one:number zero:number",
   lh: "oracle g:number flip:number multipliers:{number}",
 };
-
-/** What objects have in version 2 in addition, before which member. */
-const SECOND: readonly (readonly [string, string, string])[] = [
-  ["contract", " epsilon", " panel? rounds?:number reports?:number assigned?:true epsilon"],
-  ["categorical", "values:scalar+ other?:scalar", "values?:scalar+ dictionary? size?:number other?:scalar fanout?:number"],
-  ["public", "kind", "kind values?:scalar+ type? null?:true"],
-  ["level", "*", "* offsets?:number+ starts?:number++"],
-  ["channel", " by_", " weights?:number+ by_"],
-];
 
 const KINDS: Readonly<Record<string, readonly string[]>> = {
   kind: ["ordinal", "date", "categorical", "public"], oracle: ["grr", "ss", "olh", "oue"], "lh?": ["lh"],
@@ -78,7 +78,8 @@ const TYPES: Readonly<Record<string, (value: unknown) => unknown>> = {
 
 /** Check a value by the table, from the top down and in the order of members. */
 export function checkMembers(value: unknown, type: string, version: number): void {
-  const [last, rest] = [type.at(-1)!, type.slice(0, -1)];
+  const last = type.at(-1)!;
+  const rest = type.slice(0, -1);
   if (last === "*" || last === "+") {
     needContract(Array.isArray(value), "wrong-type");
     needContract(value.length || last === "*", "empty");
@@ -102,16 +103,16 @@ export function checkMembers(value: unknown, type: string, version: number): voi
 
 function checkObject(value: unknown, type: string, version: number): void {
   needContract(isObject(value), "wrong-type");
-  const table = SECOND.reduce((own, [name, from, to]) => version > 1 && name === type ? own.replace(from, to) : own, TABLE[type]!);
-  const fields = table.split(" ").map((field) => field.split(":") as [string, string?]);
-  const names = fields.map(([name]) => name.replace("?", ""));
+  const fields = TABLE[type]!.split(" ").filter((field) => version > 1 || !field.includes("!"))
+    .map((field) => field.split(":") as [string, string?]);
+  const names = fields.map(([name]) => name.replace(/\W/, ""));
   const has = (name: string): boolean => Object.hasOwn(value, name);
   for (const name of Object.keys(value)) {
     needContract(names.includes(name), version > 1 && RESERVED.includes(name) ? "reserved" : "unknown-member");
   }
   const together = [["at_most", "sends"], ["cells", "dither"], ["panel", "rounds"], ["rounds", "reports"], ["dictionary", "size"]]
     .every(([one, other]) => has(one!) === has(other!));
-  needContract(together && fields.every(([name]) => name.endsWith("?") || has(name)), "missing-member");
+  needContract(together && fields.every(([name], i) => (version > 1 ? /\W/ : /\?/).test(name) || has(names[i]!)), "missing-member");
   needContract(`${Object.keys(value)}` === `${names.filter(has)}`, "not-canonical");
   fields.forEach(([, inner = "string"], i) => {
     if (has(names[i]!)) checkMembers(value[names[i]!], inner, version);

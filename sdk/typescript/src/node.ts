@@ -62,6 +62,6 @@ async function guarded<T>(work: () => Promise<T>): Promise<T> {
   } catch (cause) {
     if (cause instanceof TacitError) throw cause;
     const code = (cause as NodeJS.ErrnoException).code ?? "unknown";
-    throw new StoreError(`The store's directory cannot be used (${code}). Nothing was encoded.`, "store");
+    throw new StoreError("store", code);
   }
 }

@@ -2,7 +2,8 @@
  * Bring what waits in a wallet to the collector: in batches, the stored bytes as they are, until each is acknowledged.
  */
 import { CollectorError } from "./errors.js";
-import { type Outcome, post, statusesOf } from "./transport.js";
+import { bytesOf } from "./members.js";
+import { type Outcome, post, wordOf } from "./transport.js";
 import type { Pages, Settled, Wallet } from "./wallet.js";
 
 /** Asks which reports the collector holds; returns an outcome that does not say so. */
@@ -11,6 +12,10 @@ export type Ask = () => Promise<Outcome | undefined>;
 /** Reports of a request, and the bytes of their bodies: a page-close beacon may hold 64 KiB. */
 const MAX_REPORTS = 100;
 const MAX_BYTES = 60_000;
+
+/** The statuses of a closed collection, and of a request (or one report) that is too large. */
+const GONE = 410;
+const TOO_LARGE = 413;
 
 /** What says who the person is, in one collection: text, or a function that returns a fresh one. */
 export type Token = string | (() => string);
@@ -49,35 +54,35 @@ export interface Envelope {
 
 /** Send everything that waits, once. */
 export async function deliver(wallet: Wallet, address: Address, timeout: () => number, ask: Ask): Promise<Attempt> {
-  let [sent, rejected] = [0, 0];
+  let sent = 0;
+  let rejected = 0;
   const pages = await wallet.read();
-  let failed: Pick<Attempt, "problem" | "wait"> = {}; // a deletion that is refused keeps no report back
+  let failed: Outcome = {}; // a deletion that is refused keeps no report back
   for (const deletion of deletions(pages, address)) {
     const named = deletion === address.url ? "" : `,"collection":"${deletion.slice(0, 64)}"`;
-    const body = `{${access(address)},"person":${address.person}${named}}`;
-    const outcome = await post(`${address.url}/v1/forget`, body, timeout());
-    if (outcome.kind === "done" || outcome.problem.code === "nothing-to-delete") await wallet.deleted(deletion);
-    else failed = failure(outcome);
+    const outcome = await post(`${address.url}/v1/forget`, `{${access(address)},"person":${address.person}${named}}`, timeout());
+    if (outcome.problem && outcome.problem.code !== "nothing-to-delete") failed = outcome;
+    else await wallet.deleted(deletion);
     if (failed.wait !== undefined) return { sent, rejected, ...failed };
   }
-  const { collection } = address;
-  if (pages.unasked?.includes(collection)) {
+  if (pages.unasked?.includes(address.collection)) {
     const outcome = await ask();
-    if (outcome) return { sent, rejected, ...failure(outcome) }; // it may hold them: a second draw must not leave
+    if (outcome) return { sent, rejected, ...orBad(outcome) }; // it may hold them: a second draw must not leave
   }
   const queue = batches(waiting(wallet.latest, address));
   for (let batch = queue.shift(); batch; batch = queue.shift()) {
     const { url, body } = envelope(address, batch);
     const outcome = await post(url, body, timeout());
-    if (outcome.kind === "smaller" && batch.length > 1) {
+    if (outcome.problem?.status === TOO_LARGE && batch.length > 1) {
       queue.unshift(batch.slice(0, batch.length >> 1), batch.slice(batch.length >> 1));
       continue;
     }
     const settled = settle(batch, outcome);
     if (settled.length) await wallet.settle(settled);
-    sent += settled.filter(({ status }) => status === "stored").length;
-    rejected += settled.filter(({ status }) => status === "refused").length;
-    if (settled.length < batch.length) return { sent, rejected, ...failure(outcome) };
+    const stored = settled.filter(({ status }) => status === "stored").length;
+    sent += stored;
+    rejected += settled.length - stored;
+    if (settled.length < batch.length) return { sent, rejected, ...orBad(outcome) };
   }
   return { sent, rejected, ...failed };
 }
@@ -90,8 +95,8 @@ export function deletions(pages: Pages, { url, collection, token }: Address): st
 /** Return the reports that wait for this collector, oldest first; held ones wait for the person. */
 export function waiting(pages: Pages, { url, collection, token }: Address): Letter[] {
   return pages.entries // a token is about one collection: reports of other rounds wait for theirs
-    .filter((entry) => !entry.held && ((entry.url === url && !token) || entry.collection === collection))
-    .filter((entry) => !pages.unasked?.includes(entry.collection))
+    .filter((entry) => !entry.held && ((entry.url === url && !token) || entry.collection === collection) &&
+      !pages.unasked?.includes(entry.collection))
     .flatMap((entry) => entry.reports.flatMap(({ body, status }, slot) =>
       status === "waiting" ? [{ collection: entry.collection, service: entry.service, slot, body }] : []));
 }
@@ -102,7 +107,7 @@ export function batches(letters: readonly Letter[]): Letter[][] {
   let bytes = 0;
   for (const letter of letters) {
     const last = found.at(-1);
-    const own = new TextEncoder().encode(letter.body).length + 1;
+    const own = bytesOf(letter.body).length + 1;
     bytes += own;
     if (last && last.length < MAX_REPORTS && bytes <= MAX_BYTES && last[0]!.collection === letter.collection) {
       last.push(letter);
@@ -127,22 +132,19 @@ export function access(address: Address): string {
   return JSON.stringify({ tacit: 1, key: address.key, token: freshToken(address) }).slice(1, -1); // undefined ones are left out
 }
 
-function settle(batch: readonly Letter[], outcome: Outcome): Settled[] {
-  if (outcome.kind === "never" || outcome.kind === "smaller") { // the collection is closed; or one report is too large
-    return batch.map((letter) => ({ ...letter, status: "refused", code: outcome.problem.code }));
-  }
-  const statuses = outcome.kind === "done" ? statusesOf(outcome.answer, batch.length) : undefined;
-  return (statuses ?? []).flatMap(({ status, code = "refused" }, i): Settled[] => {
-    const { collection, service, slot } = batch[i]!;
-    if (status === "stored" || status === "again") return [{ collection, service, slot, status: "stored" }];
-    return status === "refused" ? [{ collection, service, slot, status, code }] : []; // unknown words: try again
+/** Return what became of a batch: nothing of reports that an answer leaves open, or that were not answered. */
+function settle(batch: readonly Letter[], { answer, problem }: Outcome): Settled[] {
+  const { statuses } = Object(answer) as { statuses?: unknown };
+  const known = Array.isArray(statuses) && statuses.length === batch.length;
+  return batch.flatMap((letter, i): Settled[] => {
+    const { status, code } = Object(problem && [GONE, TOO_LARGE].includes(problem.status)
+      ? { status: "refused", code: problem.code } : known && statuses[i]) as { status?: unknown; code?: unknown };
+    if (status === "stored" || status === "again") return [{ ...letter, status: "stored" }];
+    return status === "refused" ? [{ ...letter, status, code: wordOf(code) ?? status }] : []; // unknown: try again
   });
 }
 
-function failure(outcome: Outcome): Pick<Attempt, "problem" | "wait"> {
-  if (outcome.kind === "done") {
-    const problem = new CollectorError("The answer is not about this batch.", "bad-answer", 200);
-    return { problem, wait: 0 };
-  }
-  return { problem: outcome.problem, ...(outcome.kind === "later" ? { wait: outcome.wait } : {}) };
+/** An answer that is not about the batch is a problem, too. */
+function orBad({ problem, ...outcome }: Outcome): Outcome {
+  return problem ? { problem, ...outcome } : { problem: new CollectorError("bad-answer"), wait: 0 };
 }

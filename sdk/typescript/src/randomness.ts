@@ -23,7 +23,7 @@ export const secureDraws: Draws = (count) => {
     try {
       if (globalThis.crypto.getRandomValues(words) !== words) throw new Error();
     } catch {
-      throw new RandomnessError("The platform's random generator failed or is missing.");
+      throw new RandomnessError("randomness");
     }
     for (let i = 0; i < words.length; i += 2) draws.push(drawOfWords(words[i]!, words[i + 1]!));
   }

@@ -18,9 +18,9 @@ export async function askReceipts(
   if (token) {
     const body = `{"collection":"${collection}","key":${person},"token":${JSON.stringify(token)}}`;
     const outcome = await post(`${url}/v1/receipts`, body, timeout);
-    if (outcome.kind === "done") taken = (outcome.answer as { taken?: unknown } | null)?.taken;
-    else if (![404, 405].includes(outcome.problem.status)) return outcome;
-    if (!Array.isArray(taken)) return outcome;
+    const { answer, problem } = outcome;
+    if (!problem) ({ taken } = Object(answer) as { taken?: unknown });
+    if (problem ? ![404, 405].includes(problem.status) : !Array.isArray(taken)) return outcome;
   }
   const names = (taken as ({ service?: unknown } | null)[]).map((slot) => slot?.service);
   await wallet.noteTaken(collection, claims.filter(({ service }) => names.includes(service)));

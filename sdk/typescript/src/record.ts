@@ -15,96 +15,84 @@ export type Known = Attribute & Levels;
 /** A value as a step from the lowest one, or a place in the list; and whether it is NULL. */
 export type Read = readonly [tick: number, isNull: boolean];
 
-/**
- * One attribute: turns raw values into value indices, with the same work for every value it takes. A lookup instead of a
- * search; NULL goes the way of a value that stands in for it; clamping is done to every value.
- */
-export class Column {
-  readonly isDithered: boolean;
+/** One attribute's reader of raw values. */
+export interface Column {
   /** A value that is taken: for NULL, and for rows that only fill up the work. */
   readonly filler: unknown;
-  readonly #places: ReadonlyMap<unknown, number>;
-  readonly #other: number | undefined;
-  readonly #low: number;
-  readonly #high: number;
-
-  constructor(readonly service: string, readonly attribute: Known) {
-    const { values = [], low, kind } = attribute;
-    this.isDithered = isDithered(attribute);
-    this.#places = new Map(values.map((value, place) => [value, place]));
-    this.#other = this.#places.get(attribute.other);
-    [this.#low, this.#high] = [Number(bound(attribute, low)), Number(bound(attribute, attribute.high))];
-    this.filler = values.length ? values[0] : kind === "date" ? low : this.#low;
-  }
-
   /** Read a row's value; errors never show it. */
-  read(row: Readonly<Record<string, unknown>>): Read {
-    const { name, null: nullable, kind } = this.attribute;
-    const value = Object.hasOwn(row, name) ? row[name] : undefined;
-    if (value === undefined) throw this.#refuse("the column is missing.", "missing-column");
-    const isNull = value === null;
-    if (isNull && !nullable) {
-      throw this.#refuse("the value is missing, and NULL is not declared.", "missing-value");
-    }
-    const own = isNull ? this.filler : value;
-    return [kind === "categorical" ? this.#category(own) : this.#tick(own), isNull];
-  }
-
+  readonly read: (row: Readonly<Record<string, unknown>>) => Read;
   /** Return the value index; the draw rounds a dithered attribute. */
-  index([tick, isNull]: Read, draw: number): number {
-    const { count, ticks = count } = this.attribute;
-    if (count === ticks) return isNull ? count : tick;
-    const scaled = this.isDithered ? tick * (count - 1) : tick * count;
-    const steps = this.isDithered ? ticks - 1 : ticks;
-    const up = this.isDithered && draw % steps < scaled % steps ? 1 : 0;
-    return isNull ? count : quotient(scaled, steps) + up;
+  readonly index: (read: Read, draw: number) => number;
+}
+
+/**
+ * Return an attribute's reader, which does the same work for every value it takes: a lookup instead of a search; NULL
+ * goes the way of a value that stands in for it; clamping is done to every value.
+ */
+export function columnOf(service: string, attribute: Known): Column {
+  const { name, kind, values = [], null: nullable, step, cells, outside, count, ticks = count } = attribute;
+  const places = new Map<unknown, number>(values.map((value, place) => [value, place]));
+  const other = places.get(attribute.other);
+  const [low, high] = [attribute.low, attribute.high].map((value) => Number(bound(attribute, value))) as [number, number];
+  const texts = typeof values[0] === "string";
+  const filler = values.length ? values[0] : kind === "date" ? attribute.low : low;
+  const dithered = isDithered(attribute);
+
+  function need(condition: unknown, code: string): asserts condition {
+    if (!condition) throw new RecordError(code, takenText(attribute), service, name);
   }
 
-  #refuse(problem: string, code: string): RecordError {
-    return new RecordError(problem, code, this.service, this.attribute.name);
-  }
-
-  #category(value: unknown): number {
-    const { values } = this.attribute;
-    if (!values) throw this.#refuse("the dictionary is not loaded.", "dictionary-missing");
-    const text = typeof values[0] === "string";
-    if (text ? !isText(value) && (typeof value !== "boolean" || !this.#places.has(`${value}`)) : !isWholeNumber(value)) {
-      throw this.#refuse(`the value is not ${text ? "text" : "a whole number"}, but the declared ones are.`, "wrong-type");
-    }
-    const place = this.#places.get(text ? `${value}` : Number(value)) ?? this.#other;
-    if (place === undefined) {
-      throw this.#refuse(`the value is not in the declared list: ${listed(values)}.`, "unknown-category");
-    }
+  function placeOf(value: unknown): number {
+    need(values.length, "dictionary-missing");
+    need(texts ? isText(value) || (typeof value === "boolean" && places.has(`${value}`)) : isWholeNumber(value), "wrong-type");
+    const place = places.get(texts ? `${value}` : Number(value)) ?? other;
+    need(place !== undefined, "unknown-category");
     return place;
   }
 
-  #number(value: unknown): number {
-    if (this.attribute.kind === "date") {
-      const days = daysOf(value);
-      if (Number.isNaN(days)) throw this.#refuse("the value is not a date like 2026-11-15.", "wrong-type");
-      return days;
-    }
-    if (typeof value !== "number" && typeof value !== "bigint") {
-      throw this.#refuse("the value is not a number, but the declared ones are.", "wrong-type");
-    }
-    const number = Number(value);
-    if (!Number.isFinite(number)) throw this.#refuse("the value is NaN or infinite.", "not-finite");
-    if (Number.isInteger(number) && !isWholeNumber(value)) throw this.#refuse("the number is beyond 64 bits.", "wrong-type");
+  function numberOf(value: unknown): number {
+    const isDate = kind === "date";
+    need(isDate || /number|bigint/.test(typeof value), "wrong-type");
+    const number = isDate ? daysOf(value) : Number(value);
+    need(!isDate || number === number, "wrong-type");
+    need(Number.isFinite(number), "not-finite");
+    need(isDate || !Number.isInteger(number) || isWholeNumber(value), "wrong-type");
     return number;
   }
 
-  #tick(value: unknown): number {
-    const { low, high, step, cells, outside, ticks } = this.attribute;
-    const given = this.#number(value);
-    const number = Math.min(Math.max(given, this.#low), this.#high);
-    if (number !== given && outside !== "clamp") throw this.#refuse(`the value is outside ${low}..${high}.`, "outside-domain");
-    const steps = (number - this.#low) / Number(step);
+  function tickOf(value: unknown): number {
+    const given = numberOf(value);
+    const number = Math.min(Math.max(given, low), high);
+    need(number === given || outside, "outside-domain");
+    const steps = (number - low) / Number(step);
     const tick = Math.floor(steps + 0.5);
-    if (cells === undefined && Math.abs(steps - tick) > OFF_STEP) {
-      throw this.#refuse(`the value lies between steps of ${step} from ${low}.`, "between-steps");
-    }
-    return Math.min(Math.max(tick, 0), ticks! - 1);
+    need(cells || Math.abs(steps - tick) <= OFF_STEP, "between-steps");
+    return Math.min(Math.max(tick, 0), ticks - 1);
   }
+
+  return {
+    filler,
+    read(row) {
+      const value = Object.hasOwn(row, name) ? row[name] : undefined;
+      need(value !== undefined, "missing-column");
+      const isNull = value === null;
+      need(!isNull || nullable, "missing-value");
+      const own = isNull ? filler : value;
+      return [kind === "categorical" ? placeOf(own) : tickOf(own), isNull];
+    },
+    index([tick, isNull], draw) {
+      if (count === ticks) return isNull ? count : tick;
+      const [scaled, steps] = dithered ? [tick * (count - 1), ticks - 1] : [tick * count, ticks];
+      const up = dithered && draw % steps < scaled % steps ? 1 : 0;
+      return isNull ? count : quotient(scaled, steps) + up;
+    },
+  };
+}
+
+/** Return what a column takes, for an error. */
+export function takenText({ values, low, high, step, type, null: nullable }: Attribute): string {
+  const taken = values ? listed(values) : low === undefined ? type ?? "text or numbers" : `${low}..${high} in steps of ${step}`;
+  return taken + (nullable ? " or null" : "");
 }
 
 export function isDithered(attribute: Known): boolean {

@@ -7,9 +7,6 @@ import { spending } from "./audit.js";
 import type { Contract, ServiceData } from "./contract.js";
 import { exact, isAtMost, toNumber } from "./exact.js";
 
-export const NOTHING_LEAVES =
-  "Nothing is sent: the collector already has this person's reports, from a wallet that was lost.";
-
 /** Return the percentage to which a certainty of 50 % can rise at most, rounded up. */
 export function certaintyText(epsilon: number): string {
   const share = 100 / (1 + Math.exp(-epsilon));

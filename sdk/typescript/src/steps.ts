@@ -91,7 +91,8 @@ const linearHash: Make = (entry, sizes, span) => {
   seeds ||= 1;
   needContract(seeds <= 2 ** 53, "codes-too-large");
   const blocks = digits.map((count) => {
-    const [factor, reach] = [entry.multipliers![count], power(g, count)]; // below 2**40, cells below 2**20
+    const factor = entry.multipliers![count]; // below 2**40, cells below 2**20
+    const reach = power(g, count);
     needContract(isWhole(factor, 1, reach) && (!count || factor % g), "bad-multiplier");
     return [count, factor, reach] as const;
   });
@@ -103,8 +104,8 @@ const linearHash: Make = (entry, sizes, span) => {
     let hashed = 0;
     for (let i = blocks.length; i--;) { // the last attribute has the lowest digits
       const [count, factor, reach] = blocks[i]!;
-      const [high, low] = [cells[i]! >> 10, cells[i]! & 1023]; // so that no product is rounded
-      let point = (factor * high % reach * 1024 + factor * low) % reach;
+      const cell = cells[i]!;
+      let point = (factor * (cell >> 10) % reach * 1024 + factor * (cell & 1023)) % reach; // no product is rounded
       for (let digit = 0; digit < count; digit++) {
         hashed += (vector % g) * (point % g);
         vector = quotient(vector, g);
@@ -124,7 +125,10 @@ const linearHash: Make = (entry, sizes, span) => {
 
 /** Report a set of w cells. */
 const subset: Make = ({ w: size, inside: inner, outside: outer }, sizes, span, domain) => {
-  const [w, sets, without, withIt] = [size!, choose(domain, size!), choose(domain - 1, size!), choose(domain - 1, size! - 1)];
+  const w = size!;
+  const sets = choose(domain, w);
+  const without = choose(domain - 1, w);
+  const withIt = choose(domain - 1, w - 1);
   const possible = isWhole(w, 1, domain - 1) && isWhole(inner, 0, span) && isWhole(outer, 0, span) && sets <= MAX_SUBSETS &&
     BigInt(withIt) * BigInt(inner) + BigInt(without) * BigInt(outer) <= span;
   needContract(possible, "bad-subset");
@@ -133,7 +137,9 @@ const subset: Make = ({ w: size, inside: inner, outside: outer }, sizes, span, d
     codes: 1 + sets,
     weights: [BigInt(inner!), BigInt(outer!)],
     draw(cells, draws) {
-      const [cell, draw, lower] = [flatIndex(cells, sizes), draws[1]!, without * outer!];
+      const cell = flatIndex(cells, sizes);
+      const draw = draws[1]!;
+      const lower = without * outer!;
       if (draw >= lower + withIt * inner!) return 0;
       const inside = draw >= lower ? 1 : 0;
       let left = inside ? (draw - lower) % withIt : draw % without;
@@ -143,7 +149,9 @@ const subset: Make = ({ w: size, inside: inner, outside: outer }, sizes, span, d
       }
       ways ??= Array.from({ length: w + 2 }, (_, k) =>
         Array.from({ length: domain }, (_, place) => k ? choose(place, k) : Infinity)); // none left to choose
-      let [more, below, rank] = [w - inside, w - inside, 0];
+      let more = w - inside;
+      let below = more;
+      let rank = 0;
       for (let place = domain - 2; place >= 0; place--) { // the others close up over the true cell
         const above = place >= cell ? 1 : 0;
         const count = ways[more]![place]!;

@@ -13,7 +13,7 @@ export interface Clock {
 }
 
 export const systemClock: Clock = {
-  now: () => Date.now(),
+  now: Date.now,
   after: (milliseconds, run, background) => {
     const timer: unknown = setTimeout(run, milliseconds);
     if (background) (timer as { unref?: () => void }).unref?.(); // Node's timers have it, browsers' do not

@@ -5,8 +5,7 @@
  * was sent but not remembered (it would be drawn again) or remembered but not charged. A report is drawn once for a
  * (collection, service); asking again finds it. Nothing in here is a raw value.
  */
-import { dateOf } from "./contract.js";
-import { daysOf } from "./members.js";
+import { dateOf, daysOf } from "./members.js";
 import { PrivacyError, StoreError } from "./errors.js";
 import { exact, type Fraction, fractionText, isAtMost, sum, toNumber } from "./exact.js";
 import type { Store } from "./store.js";
@@ -62,149 +61,134 @@ export interface Pages {
 
 const EMPTY: Pages = { tacit: 1, entries: [], forgotten: [], deletions: [] };
 
-export class Wallet {
+/** A person's wallet in a store, with a cap over any `days` days in a row; without them, for ever. */
+export interface Wallet {
+  readonly cap: Fraction;
+  readonly days: number | undefined;
   /** What the store held last: for a closing page, which cannot wait for it. */
-  latest = EMPTY;
-  readonly #name: string;
-  readonly #store: Store;
-
-  /** A cap over any `days` days in a row; without them, for ever. */
-  constructor(store: Store, person: string, readonly cap: Fraction, readonly days?: number) {
-    this.#store = store;
-    this.#name = `wallet/${person}`;
-  }
-
-  async read(): Promise<Pages> {
-    return this.latest = parse(await this.#store.read(this.#name));
-  }
-
+  latest: Pages;
+  read(): Promise<Pages>;
   /**
    * Return the entry of a claim, and whether it was there before; `draw` runs only if it was not. If the collector could
    * not be asked which reports it has, the reports stay until `noteTaken` has its answer.
    */
-  async take(claim: Claim, draw: () => readonly string[], asked = true): Promise<{ entry: Entry; again: boolean }> {
-    let again = false;
-    const isClaimed = (entry: Entry): boolean =>
-      entry.collection === claim.collection && entry.service === claim.service;
-    const pages = await this.#change((pages) => {
-      refuseForgotten(pages, claim);
-      again = pages.entries.some(isClaimed);
-      if (again) {
-        const release = (entry: Entry): Entry => ({ ...entry, url: claim.url, held: entry.held && claim.held });
-        return { ...pages, entries: pages.entries.map((entry) => isClaimed(entry) ? release(entry) : entry) };
-      }
-      refuseTier(pages, claim);
-      const day = latestDay(pages, claim.day); // a clock that was set back renews nothing
-      this.#refuseOverspending(pages, claim, day);
-      const reports = draw().map((body) => ({ body, status: "waiting" as const }));
-      const entry = { ...claim, day, epsilon: fractionText(claim.epsilon), reports };
-      return { ...pages, entries: [...pages.entries, entry], ...(asked ? {} : unask(pages, claim.collection)) };
-    });
-    return { entry: pages.entries.find(isClaimed)!, again };
-  }
-
+  take(claim: Claim, draw: () => readonly string[], asked?: boolean): Promise<{ entry: Entry; again: boolean }>;
   /** Tell whether nothing is left to be drawn for a claim: there are reports, or the person has left. */
-  isDrawn(pages: Pages, { collection, service }: Claim): boolean {
-    return pages.forgotten.includes(collection) ||
-      pages.entries.some((entry) => entry.collection === collection && entry.service === service);
-  }
-
+  isDrawn(pages: Pages, claim: Claim): boolean;
   /** Return the charges that still count on a day, oldest first. */
-  counted(pages: Pages, today: string): Entry[] {
-    return pages.entries.filter((entry) => this.days === undefined || later(entry.day, this.days) > today)
-      .sort((a, b) => a.day < b.day ? -1 : 1);
-  }
-
+  counted(pages: Pages, today: string): Entry[];
   /** Return the day on which the oldest charge that counts stops counting, if there is one. */
-  renews(pages: Pages, today: string): string | undefined {
-    const oldest = this.counted(pages, today).find(({ epsilon }) => epsilon !== "0");
-    return oldest && this.days ? later(oldest.day, this.days) : undefined;
-  }
-
-  #refuseOverspending(pages: Pages, { epsilon, service }: Claim, today: string): void {
-    const counted = this.counted(pages, today);
-    const before = spent({ entries: counted });
-    if (isAtMost(sum([before, epsilon]), this.cap)) return;
-    const [cost, used, most] = [epsilon, before, this.cap].map(toNumber);
-    const last = this.days && isAtMost(epsilon, this.cap) ? counted.findIndex((_, i) =>
-      isAtMost(sum([spent({ entries: counted.slice(i + 1) }), epsilon]), this.cap)) : -1;
-    const free = last < 0 ? "" : ` There is enough again on ${later(counted[last]!.day, this.days!)}.`;
-    throw new PrivacyError(`${service} costs ${cost}; ${used} of the wallet's ${most}` +
-      `${this.days ? ` per ${this.days} days` : ""} is spent.${free}`, "cap-exceeded");
-  }
-
+  renews(pages: Pages, today: string): string | undefined;
   /** Tell whether the wallet remembers this person in a collection, and the collector was asked before. */
-  isAsked(pages: Pages, collection: string): boolean {
-    return pages.entries.some((entry) => entry.collection === collection) && !pages.unasked?.includes(collection);
-  }
-
+  isAsked(pages: Pages, collection: string): boolean;
   /** Record the services for which the collector already has reports: ours are not sent, and cost nothing. */
-  async noteTaken(collection: string, claims: readonly Claim[]): Promise<void> {
-    await this.#change((pages) => {
-      const wasUnasked = pages.unasked?.includes(collection); // then nothing of it was ever sent
-      const isOf = ({ service }: Claim) => (entry: Entry): boolean =>
-        entry.collection === collection && entry.service === service;
-      const taken = { epsilon: "0", reports: [{ body: "", status: "taken" as const }] };
-      const known = pages.entries.map((entry) =>
-        wasUnasked && claims.some((claim) => isOf(claim)(entry)) ? { ...entry, ...taken } : entry);
-      const fresh = claims.filter((claim) => !pages.entries.some(isOf(claim)));
-      return {
-        ...pages, entries: [...known, ...fresh.map((claim) => ({ ...claim, ...taken }))],
-        unasked: (pages.unasked ?? []).filter((one) => one !== collection),
-      };
+  noteTaken(collection: string, claims: readonly Claim[]): Promise<unknown>;
+  settle(settled: readonly Settled[]): Promise<unknown>;
+  /** Delete the reports of a collector, here and, once it confirms, there. The spent budget stays spent. */
+  forget(url: string, collection: string): Promise<unknown>;
+  deleted(deletion: string): Promise<unknown>;
+}
+
+/** Tiers of a round are alternatives: reporting in two would spend both. */
+const isOtherTier = ({ url, round, tier, service, services }: Claim) => (entry: Entry): boolean =>
+  entry.url === url && entry.round === round && entry.tier !== tier &&
+  (entry.services === undefined ? entry.service === service : entry.services === services);
+
+function refuse(condition: unknown, code: string, ...facts: readonly (string | number | undefined)[]): void {
+  if (condition) throw new PrivacyError(code, ...facts);
+}
+
+type Place = Pick<Entry, "collection" | "service">;
+
+const isOf = ({ collection, service }: Place) => (entry: Place): boolean =>
+  entry.collection === collection && entry.service === service;
+
+const union = (texts: readonly string[] | undefined, ...more: readonly string[]): string[] => [...new Set([...texts ?? [], ...more])];
+
+export function walletOf(store: Store, person: string, cap: Fraction, days?: number): Wallet {
+  const name = `wallet/${person}`;
+
+  async function change(step: (pages: Pages) => Partial<Pages>): Promise<Pages> {
+    let next = EMPTY;
+    await store.update(name, (text) => {
+      const pages = parse(text);
+      return JSON.stringify(next = { ...pages, ...step(pages) });
     });
+    return wallet.latest = next; // only now is it durable
   }
 
-  async settle(settled: readonly Settled[]): Promise<void> {
-    await this.#change((pages) => ({
-      ...pages,
-      entries: pages.entries.map((entry) => ({
+  const counted = ({ entries }: Pages, today: string): Entry[] =>
+    entries.filter(({ day }) => !days || later(day, days) > today).sort((a, b) => a.day < b.day ? -1 : 1);
+
+  function refuseOverspending(pages: Pages, { epsilon, service }: Claim, today: string): void {
+    const charges = counted(pages, today);
+    const fits = (entries: readonly Entry[]): boolean => isAtMost(sum([spent(entries), epsilon]), cap);
+    if (fits(charges)) return;
+    const enough = days && charges.find((_, i) => fits(charges.slice(i + 1)));
+    refuse(true, "cap-exceeded", service, ...[epsilon, spent(charges), cap].map(toNumber), days,
+      enough ? later(enough.day, days) : "");
+  }
+
+  const wallet: Wallet = {
+    cap, days, counted, latest: EMPTY,
+    read: async () => wallet.latest = parse(await store.read(name)),
+    async take(claim, draw, asked = true) {
+      let again = false;
+      const changed = await change((pages) => {
+        const { entries, forgotten, unasked } = pages;
+        refuse(forgotten.includes(claim.collection), "forgotten");
+        again = entries.some(isOf(claim));
+        if (again) {
+          const release = (entry: Entry): Entry => ({ ...entry, url: claim.url, held: entry.held && claim.held });
+          return { entries: entries.map((entry) => isOf(claim)(entry) ? release(entry) : entry) };
+        }
+        refuse(entries.some(isOtherTier(claim)), "other-tier", claim.service);
+        const day = latestDay(pages, claim.day); // a clock that was set back renews nothing
+        refuseOverspending(pages, claim, day);
+        const reports = draw().map((body) => ({ body, status: "waiting" as const }));
+        const entry = { ...claim, day, epsilon: fractionText(claim.epsilon), reports };
+        return { entries: [...entries, entry], ...(asked ? {} : { unasked: union(unasked, claim.collection) }) };
+      });
+      return { entry: changed.entries.find(isOf(claim))!, again };
+    },
+    isDrawn: ({ forgotten, entries }, claim) => forgotten.includes(claim.collection) || entries.some(isOf(claim)),
+    renews(pages, today) {
+      const oldest = counted(pages, today).find(({ epsilon }) => epsilon !== "0");
+      return oldest && days ? later(oldest.day, days) : undefined;
+    },
+    isAsked: ({ entries, unasked }, collection) =>
+      entries.some((entry) => entry.collection === collection) && !unasked?.includes(collection),
+    noteTaken: (collection, claims) => change(({ entries, unasked = [] }) => {
+      const wasUnasked = unasked.includes(collection); // then nothing of it was ever sent
+      const taken = { epsilon: "0", reports: [{ body: "", status: "taken" as const }] };
+      const known = entries.map((entry) => wasUnasked && claims.some(isOf(entry)) ? { ...entry, ...taken } : entry);
+      const fresh = claims.filter((claim) => !entries.some(isOf(claim)));
+      return {
+        entries: [...known, ...fresh.map((claim) => ({ ...claim, ...taken }))],
+        unasked: unasked.filter((one) => one !== collection),
+      };
+    }),
+    settle: (settled) => change(({ entries }) => ({
+      entries: entries.map((entry) => ({
         ...entry,
         reports: entry.reports.map((report, slot) => {
-          const news = settled.find((one) =>
-            one.collection === entry.collection && one.service === entry.service && one.slot === slot);
+          const news = settled.find((one) => one.slot === slot && isOf(entry)(one));
           if (!news || report.status !== "waiting") return report;
           return { ...report, status: news.status, ...(news.code === undefined ? {} : { code: news.code }) };
         }),
       })),
-    }));
-  }
-
-  /** Delete the reports of a collector, here and, once it confirms, there. The spent budget stays spent. */
-  async forget(url: string, collection: string): Promise<void> {
-    await this.#change((pages) => {
-      const left = [...pages.entries.filter((entry) => entry.url === url).map((entry) => entry.collection), collection];
+    })),
+    forget: (url, collection) => change(({ entries, forgotten, deletions }) => {
+      const left = [...entries.filter((entry) => entry.url === url).map((entry) => entry.collection), collection];
       return {
-        ...pages,
-        entries: pages.entries.map((entry) => entry.url === url ? { ...entry, reports: [] } : entry),
-        forgotten: [...new Set([...pages.forgotten, ...left])],
-        deletions: [...new Set([...pages.deletions, ...left.map((name) => `${name} ${url}`)])],
+        entries: entries.map((entry) => entry.url === url ? { ...entry, reports: [] } : entry),
+        forgotten: union(forgotten, ...left),
+        deletions: union(deletions, ...left.map((name) => `${name} ${url}`)),
       };
-    });
-  }
-
-  async deleted(deletion: string): Promise<void> {
-    await this.#change((pages) => ({ ...pages, deletions: pages.deletions.filter((one) => one !== deletion) }));
-  }
-
-  async #change(step: (pages: Pages) => Pages): Promise<Pages> {
-    let next = EMPTY;
-    await this.#store.update(this.#name, (text) => JSON.stringify(next = step(parse(text))));
-    return this.latest = next; // only now is it durable
-  }
-}
-
-function refuseForgotten(pages: Pages, { collection }: Claim): void {
-  if (pages.forgotten.includes(collection)) {
-    throw new PrivacyError("This person has left this round. The next one is open.", "forgotten");
-  }
-}
-
-/** Tiers of a round are alternatives: reporting in two would spend both. */
-function refuseTier(pages: Pages, { url, round, tier, service, services }: Claim): void {
-  const other = pages.entries.some((entry) => entry.url === url && entry.round === round && entry.tier !== tier &&
-    (entry.services === undefined ? entry.service === service : entry.services === services));
-  if (other) throw new PrivacyError(`${service}: you have reported in another tier of this round.`, "other-tier");
+    }),
+    deleted: (deletion) => change(({ deletions }) => ({ deletions: deletions.filter((one) => one !== deletion) })),
+  };
+  return wallet;
 }
 
 /** Return a day, or the latest one on which something was charged if that is later. */
@@ -212,15 +196,11 @@ export function latestDay(pages: Pages, day: string): string {
   return pages.entries.reduce((latest, entry) => entry.day > latest ? entry.day : latest, day);
 }
 
-function unask(pages: Pages, collection: string): Pick<Pages, "unasked"> {
-  return { unasked: [...new Set([...pages.unasked ?? [], collection])] };
-}
-
 function later(day: string, days: number): string {
   return dateOf(daysOf(day) + days);
 }
 
-export function spent({ entries }: Pick<Pages, "entries">): Fraction {
+export function spent(entries: readonly Entry[]): Fraction {
   return sum(entries.map((entry) => exact(entry.epsilon)));
 }
 
@@ -230,7 +210,7 @@ function parse(text: string | undefined): Pages {
   try {
     const pages = JSON.parse(text) as Pages;
     const lists = [pages.forgotten, pages.deletions, pages.unasked ?? []];
-    if (pages.tacit === 1 && lists.every(Array.isArray) && spent(pages)) return pages;
+    if (pages.tacit === 1 && lists.every(Array.isArray) && spent(pages.entries)) return pages;
   } catch { /* the same error as below, without the parser's words */ }
-  throw new StoreError("The wallet is damaged or of a newer version. Nothing was encoded.", "wallet-damaged");
+  throw new StoreError("wallet-damaged");
 }

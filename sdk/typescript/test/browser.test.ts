@@ -44,7 +44,8 @@ async function serve(t: TestContext): Promise<Collector> {
   const to = await collector(t);
   to.pages = {
     "/": { type: "text/html", text: PAGE },
-    "/tacit.js": { type: "text/javascript", text: readFileSync("dist/tacit.js", "utf8") },
+    ...Object.fromEntries(["tacit", "assigned", "preview", "texts"].map((name) =>
+      [`/${name}.js`, { type: "text/javascript", text: readFileSync(`dist/${name}.js`, "utf8") }])),
   };
   return to;
 }

@@ -16,10 +16,10 @@ const ROWS = howMany(1, 12, "records of a channel, all draws of each; of oue, wh
 function exhaust(contract: string, row: Row, codes: number): number[] {
   const interpreter = new Interpreter(contract, BITS);
   const counts = new Array<number>(codes).fill(0);
-  const length = interpreter.draws("s");
+  const length = interpreter.service("s").draws;
   for (let combination = 0; combination < 2 ** (BITS * length); combination++) {
     const draws = Array.from({ length }, (_, i) => Math.floor(combination / 2 ** (BITS * i)) % 2 ** BITS);
-    counts[interpreter.encode("s", row, draws)[0]!]!++;
+    counts[interpreter.service("s").encode([row], draws)[0]![0]!]!++;
   }
   return counts;
 }
@@ -43,8 +43,8 @@ for (const { name, contract, people, records, lists } of vectors.filter(({ name 
     const all = people ?? records!.map((record) => [record]);
     const digest = createHash("sha256");
     for (let i = 0; i < 1000; i++) {
-      const draws = drawsOf(words(`${name}#${i}`, 2 * interpreter.draws("s")));
-      digest.update(JSON.stringify(interpreter.encodeRows("s", all[i % all.length]!, draws)));
+      const draws = drawsOf(words(`${name}#${i}`, 2 * interpreter.service("s").draws));
+      digest.update(JSON.stringify(interpreter.service("s").encode(all[i % all.length]!, draws)));
     }
     assert.equal(digest.digest("hex"), streams[name]);
   });
@@ -53,8 +53,8 @@ for (const { name, contract, people, records, lists } of vectors.filter(({ name 
 test("derived attributes follow the contract", () => {
   const interpreter = new Interpreter(collections.derived.contract);
   audit(interpreter);
-  const draws = drawsOf(words("derived", 2 * interpreter.draws("s")));
-  assert.equal(interpreter.encode("s", { x: 3, y: 50 }, draws).length, interpreter.service("s").channels.length);
+  const draws = drawsOf(words("derived", 2 * interpreter.service("s").draws));
+  assert.equal(interpreter.service("s").encode([{ x: 3, y: 50 }], draws)[0]!.length, interpreter.service("s").channels.length);
 });
 
 test("double rounding, a baseline, is not for clients", () => {

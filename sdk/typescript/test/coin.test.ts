@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { assign } from "../src/assigned.js";
 import { audit } from "../src/audit.js";
 import { Interpreter, type Row } from "../src/interpreter.js";
 import { memoryStore } from "../src/store.js";
@@ -32,8 +33,8 @@ for (const name of ["assigned", "assigned_split", "assigned_many"]) {
     audit(interpreter);
     const [service, draws] = [interpreter.service("s"), drawsOf(vector.words)];
     for (const [i, [, coin]] of vector.people.entries()) {
-      const own = await service.assign(draws.slice(i * service.draws, (i + 1) * service.draws), coin, hash);
-      assert.deepEqual(interpreter.encodeRows("s", vector.rows[i]!, own), vector.codes[i]);
+      const own = await assign(service, draws.slice(i * service.draws, (i + 1) * service.draws), coin, hash);
+      assert.deepEqual(interpreter.service("s").encode(vector.rows[i]!, own), vector.codes[i]);
     }
   });
 }
@@ -43,7 +44,7 @@ test("a client fetches the coin once, keeps it, and draws by it", async (t) => {
   const [[person, coin]] = vector.people as [[string, string]];
   const to = await collector(t);
   to.published = { [vector.id]: { id: vector.id, contract: vector.contract } as never };
-  const own = vector.words.slice(0, 2 * new Interpreter(vector.contract).draws("s"));
+  const own = vector.words.slice(0, 2 * new Interpreter(vector.contract).service("s").draws);
   const draws = (): number[] => drawsOf(own);
   const store = memoryStore();
   const options = { collection: vector.id, person, store };

@@ -33,7 +33,7 @@ for (const file of readdirSync(join(VECTORS, "lies")).filter((name) => name.ends
 
 test("public columns take what they declare", () => {
   const { contract, takes, refuses } = JSON.parse(readFileSync(join(VECTORS, "v2/public.json"), "utf8"));
-  const service = new Interpreter(contract).service("s");
+  const { data: service } = new Interpreter(contract).service("s");
   const good = Object.fromEntries(Object.entries(takes as Record<string, unknown[]>).map(([name, values]) => [name, values[0]]));
   for (const [name, values] of Object.entries(takes as Record<string, unknown[]>)) {
     for (const value of values) assert.ok(publicText(service, { ...good, [name]: value }).includes(`"${name}":`));

@@ -2,7 +2,7 @@
 import { connectWith } from "../src/connect.js";
 import { TacitError } from "../src/errors.js";
 import { directoryStore } from "../src/node.js";
-import { assignedRounds } from "../src/panel.js";
+import { assignedRounds } from "../src/assigned.js";
 import { memoryStore } from "../src/store.js";
 import { panel, sha256 } from "./panels.js";
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { exact, isAtMost } from "../src/exact.js";
 import { directoryStore } from "../src/node.js";
-import { assignedRounds, turnOf } from "../src/panel.js";
-import { spent, Wallet } from "../src/wallet.js";
+import { assignedRounds, type Turn, turnOf } from "../src/assigned.js";
+import { spent, walletOf } from "../src/wallet.js";
 import type { Collector } from "./collector.js";
 import { killOnce } from "./kill.js";
 import { panel, sha256 } from "./panels.js";
@@ -35,9 +35,9 @@ test(`${ROUNDS} kills in a panel: one body for each round that a person is asked
       await me.record("s", { state: "CA" });
       assert.equal((await me.flush()).pending, 0);
     }
-    const pages = await new Wallet(store, `"${person}"`, exact(panel.epsilon)).read();
-    assert.ok(isAtMost(spent(pages), exact(panel.epsilon)));
-    const ids = await Promise.all(asked.map(async (round) => (await turnOf(panel.contract, panel.text, round, person, sha256)).collection));
+    const pages = await walletOf(store, `"${person}"`, exact(panel.epsilon)).read();
+    assert.ok(isAtMost(spent(pages.entries), exact(panel.epsilon)));
+    const ids = await Promise.all(asked.map(async (round) => (await turnOf(panel.contract, panel.text, round, person, sha256) as Turn).collection));
     assert.deepEqual(pages.entries.map(({ collection }) => collection).sort(), ids.sort());
     for (const { collection, service, reports } of pages.entries) {
       reports.forEach(({ body }, slot) => drawn.set(JSON.stringify([collection, person, service, slot]), body));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { exact, isAtMost } from "../src/exact.js";
 import { directoryStore } from "../src/node.js";
-import { spent, Wallet } from "../src/wallet.js";
+import { spent, walletOf } from "../src/wallet.js";
 import { type Collector, unavailable } from "./collector.js";
 import { killOnce } from "./kill.js";
 import { collector, client, folder, howMany } from "./setup.js";
@@ -26,8 +26,8 @@ test(`${ROUNDS} kills: one body for each report, no cap exceeded, everything del
   const store = directoryStore(directory);
   const drawn = new Map<string, string>();
   for (let i = 0; i < ROUNDS + 6; i++) {
-    const pages = await new Wallet(store, `"p-${i}"`, exact("1.5")).read();
-    assert.ok(isAtMost(spent(pages), exact("1.5")));
+    const pages = await walletOf(store, `"p-${i}"`, exact("1.5")).read();
+    assert.ok(isAtMost(spent(pages.entries), exact("1.5")));
     for (const { collection, service, reports } of pages.entries) {
       reports.forEach(({ body }, slot) => drawn.set(JSON.stringify([collection, `p-${i}`, service, slot]), body));
     }

@@ -1,10 +1,10 @@
 /** Booleans are the texts "false" and "true" of a contract's list, and of no other list. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Column } from "../src/record.js";
+import { type Column, columnOf } from "../src/record.js";
 
 const column = (values: readonly string[], other?: string): Column =>
-  new Column("users", { name: "smoker", kind: "categorical", values, other, count: values.length, widths: [1] } as never);
+  columnOf("users", { name: "smoker", kind: "categorical", values, other, count: values.length, widths: [1] } as never);
 
 test("booleans are read as the listed texts", () => {
   const smoker = column(["false", "true"]);

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { audit } from "../src/audit.js";
 import type { Contract } from "../src/contract.js";
 import { Interpreter } from "../src/interpreter.js";
-import { assignedRounds, turnOf } from "../src/panel.js";
+import { assignedRounds, turnOf } from "../src/assigned.js";
 
 interface Vector {
   readonly contract: string;
@@ -16,7 +16,6 @@ interface Vector {
 }
 
 const hash = async (text: string): Promise<string> => createHash("sha256").update(text).digest("hex");
-const refused = (code: string) => (cause: unknown): boolean => (cause as { code?: string }).code === code;
 
 for (const name of ["panel", "panel_of_three"]) {
   const file = join(process.cwd(), "../../tests/vectors/v2", `${name}.json`);
@@ -30,7 +29,7 @@ for (const name of ["panel", "panel_of_three"]) {
       for (const [number, [collection, round]] of Object.entries(vector.rounds)) {
         const turn = turnOf(contract, vector.contract, Number(number), person, hash);
         if (rounds.includes(Number(number))) assert.deepEqual(await turn, { collection, round });
-        else await assert.rejects(turn, refused("not-asked"));
+        else assert.equal(await turn, "not-asked");
       }
     }
     assert.deepEqual(await assignedRounds(contract, 42n, hash), await assignedRounds(contract, 42, hash));
@@ -38,9 +37,9 @@ for (const name of ["panel", "panel_of_three"]) {
 
   test(`${name}: rounds that there are not`, async () => {
     for (const number of [0, -1, 1.5, contract.rounds! + 1, NaN, undefined as unknown as number]) {
-      await assert.rejects(turnOf(contract, vector.contract, number, "ada", hash), refused("no-such-round"));
+      assert.equal(await turnOf(contract, vector.contract, number, "ada", hash), "no-such-round");
     }
     const { panel: _panel, rounds: _rounds, reports: _reports, ...plain } = contract;
-    await assert.rejects(turnOf(plain, vector.contract, 1, "ada", hash), refused("no-such-round"));
+    assert.equal(await turnOf(plain, vector.contract, 1, "ada", hash), "no-such-round");
   });
 }

@@ -28,14 +28,14 @@ function withFlip(flip: number): string {
 function outputs(contract: string, value: string, reports = 1): number[] {
   const interpreter = new Interpreter(contract);
   const counts = new Array<number>(3 ** reports).fill(0);
-  const [row, need, chunk] = [{ c: value }, interpreter.draws("s"), 8_000];
+  const [row, need, chunk] = [{ c: value }, interpreter.service("s").draws, 8_000];
   for (let done = 0; done < TRIALS; done += chunk) {
     const draws = secureDraws(chunk * reports * need);
     for (let i = 0; i < chunk; i++) {
       let output = 0;
       for (let j = 0; j < reports; j++) {
         const start = (i * reports + j) * need;
-        output = 3 * output + interpreter.encode("s", row, draws.slice(start, start + need))[0]!;
+        output = 3 * output + interpreter.service("s").encode([row], draws.slice(start, start + need))[0]![0]!;
       }
       counts[output]!++;
     }
@@ -105,7 +105,7 @@ test("fixed streams have the stated distribution (chi-square), another epsilon's
   const quiet = new Interpreter(contract.replace(/"flip": \d+/, '"flip": 0'));
   for (let i = 0; i < trials; i++) {
     const draws = drawsOf(words(`fit ${i}`, 6));
-    if (interpreter.encode("s", row, draws)[0] === quiet.encode("s", row, draws)[0]) kept++;
+    if (interpreter.service("s").encode([row], draws)[0]![0]! === quiet.service("s").encode([row], draws)[0]![0]!) kept++;
   }
   const chi = (p: number): number => (kept - trials * p) ** 2 / (trials * p * (1 - p)); // one degree of freedom
   assert.ok(chi(stay) < 37.3, "the 1e-9 quantile");

@@ -4,11 +4,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Contract } from "../src/contract.js";
-import { PrivacyError } from "../src/errors.js";
+import { PrivacyError, told } from "../src/errors.js";
 import { exact, fractionText } from "../src/exact.js";
 import { guarantee } from "../src/sentences.js";
 import { memoryStore } from "../src/store.js";
-import { latestDay, spent, Wallet } from "../src/wallet.js";
+import { latestDay, spent, type Wallet, walletOf } from "../src/wallet.js";
 
 interface Step {
   readonly collection: string;
@@ -47,10 +47,10 @@ for (const { name, cap, days, steps } of load<{ name: string; cap: string; days:
   test(`wallets decide as the shared case says: ${name}`, async () => {
     const store = memoryStore();
     for (const step of steps) {
-      const wallet = new Wallet(store, "ada", exact(cap), days ?? undefined); // each step after a restart
+      const wallet = walletOf(store, "ada", exact(cap), days ?? undefined); // each step after a restart
       assert.equal(await outcome(wallet, step), step.expect, JSON.stringify(step));
       const pages = await wallet.read();
-      const counted = { entries: wallet.counted(pages, step.day) };
+      const counted = wallet.counted(pages, step.day);
       if (step.spent !== undefined) assert.equal(fractionText(spent(counted)), step.spent, JSON.stringify(step));
       if (step.renews !== undefined) assert.equal(wallet.renews(pages, step.day) ?? null, step.renews, JSON.stringify(step));
       assert.ok(latestDay(pages, step.day) >= step.day);
@@ -59,13 +59,14 @@ for (const { name, cap, days, steps } of load<{ name: string; cap: string; days:
 }
 
 test("a refusal says when there is enough again", async () => {
-  const wallet = new Wallet(memoryStore(), "ada", exact(2), 30);
+  const wallet = walletOf(memoryStore(), "ada", exact(2), 30);
   const claim = (collection: string, day: string, epsilon = 1): Parameters<Wallet["take"]>[0] =>
     ({ url: "u", collection, round: collection, tier: "", service: "s", services: "s", held: false, day, epsilon: exact(epsilon) });
   await wallet.take(claim("c0", "2026-01-01"), () => ["{}"]);
   await wallet.take(claim("c1", "2026-01-11"), () => ["{}"]);
-  await assert.rejects(wallet.take(claim("c2", "2026-01-12"), () => ["{}"]), /2 of the wallet's 2 per 30 days is spent. .* on 2026-01-31/);
-  await assert.rejects(wallet.take(claim("c2", "2026-01-12", 2), () => ["{}"]), /enough again on 2026-02-10/);
+  const refused = (epsilon: number): Promise<unknown> => told(wallet.take(claim("c2", "2026-01-12", epsilon), () => ["{}"]));
+  await assert.rejects(refused(1), /2 of the wallet's 2 per 30 days is spent. .* on 2026-01-31/);
+  await assert.rejects(refused(2), /enough again on 2026-02-10/);
 });
 
 for (const { name, contract, service, sentences } of load<{ name: string; contract: Contract; service: string; sentences: string[] }[]>("sentences")) {

@@ -21,12 +21,12 @@ const CASES: Record<string, [contract: string, service: string, left: Row[], rig
 function quartiles([contract, service, left, right]: (typeof CASES)[string], name: string): [number, number] {
   const interpreter = new Interpreter(contract);
   const stream = words(name, 2 * ENCODINGS);
-  const pool = Array.from({ length: 100 }, (_, i) => drawsOf(words(`${name} ${i}`, 2 * interpreter.draws(service))));
+  const pool = Array.from({ length: 100 }, (_, i) => drawsOf(words(`${name} ${i}`, 2 * interpreter.service(service).draws)));
   const times: [number[], number[]] = [[], []];
   stream.forEach((word, i) => {
     const own = (word & 1) as 0 | 1;
     const start = performance.now();
-    interpreter.encodeRows(service, own ? right : left, pool[i % 100]!);
+    interpreter.service(service).encode(own ? right : left, pool[i % 100]!);
     times[own].push(performance.now() - start);
   });
   return times.map((found) => found.slice(1_000).sort((a, b) => a - b)[found.length >> 2]!) as [number, number];

@@ -12,10 +12,10 @@ for (const vector of vectors.filter(({ name }) => !name.startsWith("bad_"))) {
     assert.equal(createHash("sha256").update(vector.contract).digest("hex"), vector.id);
     const interpreter = new Interpreter(vector.contract, undefined, vector.lists);
     audit(interpreter);
-    const [draws, count] = [drawsOf(vector.words), interpreter.draws("s")];
+    const [draws, count] = [drawsOf(vector.words), interpreter.service("s").draws];
     const own = (i: number): number[] => draws.slice(i * count, (i + 1) * count);
-    const codes = vector.people?.map((rows, i) => interpreter.encodeRows("s", rows, own(i)))
-      ?? vector.records!.map((row, i) => interpreter.encode("s", row, own(i)));
+    const codes = vector.people?.map((rows, i) => interpreter.service("s").encode(rows, own(i)))
+      ?? vector.records!.map((row, i) => interpreter.service("s").encode([row], own(i))[0]!);
     assert.deepEqual(codes, vector.codes);
     assert.equal(draws.length, codes.length * count);
   });
@@ -24,7 +24,7 @@ for (const vector of vectors.filter(({ name }) => !name.startsWith("bad_"))) {
 for (const { name, contract, record, error } of vectors.filter(({ name }) => name.startsWith("bad_"))) {
   test(`vector ${name}`, () => {
     const interpreter = new Interpreter(contract);
-    const encode = (): unknown => interpreter.encode("s", record as Row, new Array(interpreter.draws("s")).fill(0));
+    const encode = (): unknown => interpreter.service("s").encode([record as Row], new Array(interpreter.service("s").draws).fill(0));
     assert.throws(encode, (refusal) => refusal instanceof RecordError && refusal.code === error);
   });
 }

@@ -5,7 +5,7 @@ import { PrivacyError } from "../src/errors.js";
 import { exact, isAtMost } from "../src/exact.js";
 import { directoryStore } from "../src/node.js";
 import { memoryStore, type Store } from "../src/store.js";
-import { spent, Wallet } from "../src/wallet.js";
+import { spent, walletOf } from "../src/wallet.js";
 import { collections } from "./fixtures.js";
 import { client, collector, folder, howMany, ORDERS, USER } from "./setup.js";
 import { words } from "./vectors.js";
@@ -112,7 +112,7 @@ test("interleavings of five services: never above the cap, never charged twice",
     const stream = words(`interleaving ${run}`, 64);
     const { store, step } = interleaved();
     const cap = exact(`${1 + stream[0]! % 20}/10`);
-    const wallets = [0, 1, 2].map(() => new Wallet(store, "p", cap));
+    const wallets = [0, 1, 2].map(() => walletOf(store, "p", cap));
     let drawn = 0;
     const calls = Array.from({ length: 8 }, (_, i) => {
       const word = stream[1 + i]!;
@@ -133,7 +133,7 @@ test("interleavings of five services: never above the cap, never charged twice",
       step(stream[9 + i % 55]!);
       await null;
     }
-    const reader = new Wallet(memoryStore(), "p", cap);
+    const reader = walletOf(memoryStore(), "p", cap);
     const given = (await all).filter((one) => one !== undefined);
     const byClaim = new Map<string, Set<string>>();
     for (const { entry } of given) {
@@ -142,13 +142,13 @@ test("interleavings of five services: never above the cap, never charged twice",
     }
     assert.ok([...byClaim.values()].every((bodies) => bodies.size === 1));
     assert.equal(drawn, byClaim.size, "one draw for each report that exists");
-    let pages: Awaited<ReturnType<Wallet["read"]>> | undefined;
+    let pages: Awaited<ReturnType<ReturnType<typeof walletOf>["read"]>> | undefined;
     void wallets[0]!.read().then((found) => pages = found);
     while (!pages) {
       step(0);
       await null;
     }
-    assert.ok(isAtMost(spent(pages), reader.cap));
+    assert.ok(isAtMost(spent(pages.entries), reader.cap));
     assert.equal(pages.entries.length, byClaim.size);
   }
   assert.ok(refused > INTERLEAVINGS / 10, "the cap was tried");

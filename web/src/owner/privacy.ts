@@ -1,5 +1,5 @@
 /** The choice: how much anyone may learn at most, in one sentence, and what it costs. */
-import { guarantee } from "@tacit/client";
+import { guarantee } from "@tacit/client/preview";
 import { type Child, h, show, svg } from "../shared/dom.js";
 import { certainty, number } from "../shared/numbers.js";
 import { type Contract, serviceBudget } from "../shared/words.js";
