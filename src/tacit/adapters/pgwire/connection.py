@@ -16,25 +16,24 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from tacit.adapters.pgwire import messages as wire
 from tacit.adapters.pgwire.catalog.facts import oid_of_type
+from tacit.adapters.pgwire.cursors import check_kept, close_cursor, fetch_from, read_declare
 from tacit.adapters.pgwire.failures import fields_of
 from tacit.adapters.pgwire.messages import ProtocolError, message
 from tacit.adapters.pgwire.prepared import Asking, Portal, Ready, Result, make_ready, place_of
 from tacit.adapters.pgwire.scram import MECHANISM, Exchange
+from tacit.adapters.pgwire.sending import WRITE_SECONDS, describe, send_copy, send_rows, spread
 from tacit.adapters.pgwire.settings import Session
-from tacit.adapters.pgwire.statements import split
+from tacit.adapters.pgwire.statements import Statement, split
 from tacit.adapters.pgwire.stream import Closed, Stream
-from tacit.adapters.pgwire.values import SIZES, decode, encode
+from tacit.adapters.pgwire.values import decode
 from tacit.errors import AccessError, OverloadedError, ParseError, TacitError, UnknownNameError, UsageError
 
 __all__ = ["Connection", "Door"]
 
 STARTUP_BYTES, LOGIN_BYTES, MESSAGE_BYTES = 10_000, 4096, 1 << 20
-LOGIN_SECONDS, MESSAGE_SECONDS, WRITE_SECONDS, IDLE_SECONDS = 10.0, 30.0, 30.0, 3600.0
-MOST_STATEMENTS, STATEMENT_BYTES, MOST_SUSPENDED = 500, 4 << 20, 8
-"""Limits per client: statements and portals, bytes of their texts, and portals with pending rows."""
-
-BYTES_AT_ONCE = 1 << 16
-"""Bytes of rows written before waiting until the client has read them."""
+LOGIN_SECONDS, MESSAGE_SECONDS, IDLE_SECONDS = 10.0, 30.0, 3600.0
+MOST_STATEMENTS, STATEMENT_BYTES = 500, 4 << 20
+"""Limits per client: statements and portals, and bytes of their texts."""
 
 Owner = TypeVar("Owner")
 T = TypeVar("T")
@@ -174,6 +173,8 @@ class Connection(Generic[Owner]):
         known = self._told | changed
         self._report(changed)
         self._told = known
+        if self._session.state == "I":
+            self._portals = {name: portal for name, portal in self._portals.items() if portal.is_held}
         self._stream.write(message("Z", self._session.state.encode()))
 
     async def _serve(self) -> None:
@@ -183,8 +184,6 @@ class Connection(Generic[Owner]):
                 return
             if kind == "S":
                 self._is_skipping = False
-                if self._session.state == "I":
-                    self._portals.clear()
                 self._ready_for_more()
             elif kind == "Q":
                 self._is_skipping = False
@@ -214,9 +213,10 @@ class Connection(Generic[Owner]):
                     refusal = "The question has parameters without values."
                     raise ParseError(refusal, code="wrong-parameters")
                 result = await self._run_timed(ready, ())
-                if result.columns is not None:
-                    self._stream.write(_description(result.columns, [0] * len(result.columns)))
-                await self._send(result, [0] * len(result.columns or ()), 0, len(result.rows))
+                formats = [0] * len(result.columns or ())
+                if result.columns is not None and result.copying is None:
+                    self._stream.write(describe(result.columns, formats))
+                await self._send(result, formats, 0, len(result.rows))
                 self._finish(result)
         except Exception as failure:
             self._fail(failure, part, offset)
@@ -254,12 +254,10 @@ class Connection(Generic[Owner]):
         if len(bind.results) not in (0, 1, count):
             text = "Give one result format for all columns, or one for each."
             raise ParseError(text, code="wrong-parameters")
-        if len(self._portals) >= MOST_STATEMENTS:
-            text = f"A connection can have {MOST_STATEMENTS} portals. Close some."
-            raise OverloadedError(text, code="too-many-statements")
-        formats = _spread(bind.formats, len(bind.values))
+        self._check_portals()
+        formats = spread(bind.formats, len(bind.values))
         values = [decode(*one) for one in zip(bind.values, ready.parameters, formats, strict=True)]
-        self._portals[bind.portal] = Portal(ready, values, _spread(bind.results, count))
+        self._portals[bind.portal] = Portal(ready, values, spread(bind.results, count))
         self._stream.write(message("2"))
 
     def _find(self, name: str) -> Ready:
@@ -282,14 +280,14 @@ class Connection(Generic[Owner]):
         else:
             portal = self._portal(asked.name)
             ready, formats = portal.ready, portal.formats
-        self._stream.write(message("n") if ready.columns is None else _description(ready.columns, formats))
+        self._stream.write(message("n") if ready.columns is None else describe(ready.columns, formats))
 
     async def _execute(self, content: bytes) -> None:
         asked = wire.read_execute(content)
         portal = self._portal(asked.portal)
         self._text = portal.ready.statement.text
         if portal.result is None:
-            self._check_suspended()
+            check_kept(self._portals)
             portal.result = await self._run_timed(portal.ready, portal.values)
         result = portal.result
         end = len(result.rows) if asked.most == 0 else min(len(result.rows), portal.at + asked.most)
@@ -301,10 +299,9 @@ class Connection(Generic[Owner]):
             self._finish(result)
             portal.result, portal.at = replace(result, tag="SELECT 0" if result.rows else result.tag, rows=()), 0
 
-    def _check_suspended(self) -> None:
-        """Limit the number of portals with pending rows."""
-        if sum(bool(portal.result and portal.result.rows) for portal in self._portals.values()) >= MOST_SUSPENDED:
-            text = f"A connection can have {MOST_SUSPENDED} portals with pending rows. Read or close some."
+    def _check_portals(self) -> None:
+        if len(self._portals) >= MOST_STATEMENTS:
+            text = f"A connection can have {MOST_STATEMENTS} portals. Close some."
             raise OverloadedError(text, code="too-many-statements")
 
     async def _close(self, content: bytes) -> None:
@@ -313,7 +310,28 @@ class Connection(Generic[Owner]):
         self._stream.write(message("3"))
 
     async def _ready(self, text: str, offset: int, types: Sequence[int]) -> Ready:
-        return await self._interruptible(make_ready(text, offset, types, self._asking, self._session, self._database))
+        made = make_ready(text, offset, types, self._asking, self._session, self._database)
+        ready = await self._interruptible(made)
+        if ready.statement.kind != "cursor":
+            return ready
+        if ready.statement.word == "DECLARE":
+            return await self._declare(ready.statement, types)
+        return (close_cursor if ready.statement.word == "CLOSE" else fetch_from)(ready.statement, self._portals)
+
+    async def _declare(self, statement: Statement, types: Sequence[int]) -> Ready:
+        declared = read_declare(statement, in_transaction=self._session.state == "T")
+        inner = await self._ready(declared.text, statement.offset, types)
+        if inner.columns is None:
+            text = "A cursor is for a SELECT."
+            raise ParseError(text, text=statement.text)
+
+        async def run(values: Sequence[Any]) -> Result:
+            self._check_portals()
+            formats = [0] * len(inner.columns or ())
+            self._portals[declared.name] = Portal(inner, values, formats, is_held=declared.is_held)
+            return Result("DECLARE CURSOR")
+
+        return Ready(statement, inner.parameters, None, run)
 
     async def _run_timed(self, ready: Ready, values: Sequence[Any]) -> Result:
         start = asyncio.get_running_loop().time()
@@ -341,14 +359,10 @@ class Connection(Generic[Owner]):
                 await working
 
     async def _send(self, result: Result, formats: Sequence[int], start: int, end: int) -> None:
-        kinds, written = [kind for _, kind in result.columns or ()], 0
-        for place in range(start, end):
-            content = wire.row([encode(*one) for one in zip(result.rows[place], kinds, formats, strict=True)])
-            self._stream.write(content)
-            written += len(content)
-            if written > BYTES_AT_ONCE:
-                await self._stream.drain(WRITE_SECONDS)
-                written = 0
+        if result.copying is not None:
+            await send_copy(self._stream, result)
+        else:
+            await send_rows(self._stream, result, formats, start, end)
 
     def _finish(self, result: Result) -> None:
         for note in result.notes:
@@ -373,16 +387,6 @@ EXTENDED: dict[str, Callable[[Connection[Any], bytes], Awaitable[None]]] = {
     "E": Connection._execute,  # noqa: SLF001
     "C": Connection._close,  # noqa: SLF001
 }
-
-
-def _description(columns: Sequence[tuple[str, str]], formats: Sequence[int]) -> bytes:
-    shown = [(name, oid_of_type(kind) or 25, SIZES.get(kind, -1)) for name, kind in columns]
-    return wire.row_description(shown, formats)
-
-
-def _spread(formats: Sequence[int], count: int) -> Sequence[int]:
-    """Return a format for each value: text by default."""
-    return [0] * count if not formats else list(formats) * count if len(formats) == 1 and count != 1 else list(formats)
 
 
 def _printable(name: str) -> str:

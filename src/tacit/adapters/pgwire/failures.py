@@ -27,6 +27,7 @@ CODES = {
     "no-tls": "28000",
     "read-only": "25006",
     "failed-transaction": "25P02",
+    "no-transaction": "25P01",
     "unknown-setting": "42704",
     "unknown-statement": "26000",
     "unknown-portal": "34000",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from sqlglot import exp
@@ -12,7 +12,8 @@ from sqlglot import exp
 from tacit.adapters.pgwire.catalog.facts import type_of_oid
 from tacit.adapters.pgwire.catalog.prepare import prepare
 from tacit.adapters.pgwire.catalog.tables import Catalog
-from tacit.adapters.pgwire.questions import MOST_PARAMETERS, PARTS, Question, read_question
+from tacit.adapters.pgwire.copying import Copying, read_copy
+from tacit.adapters.pgwire.questions import MOST_PARAMETERS, PARTS, Question, columns_alone, read_question
 from tacit.adapters.pgwire.settings import Session, options_of
 from tacit.adapters.pgwire.statements import Statement, classify
 from tacit.adapters.pgwire.values import type_of_value
@@ -52,6 +53,8 @@ class Result:
     columns: Columns | None = None
     rows: Sequence[tuple[Any, ...]] = ()
     notes: tuple[str, ...] = ()
+    copying: Copying | None = None
+    """How rows are copied, if they are."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class Portal:
     formats: Sequence[int]
     result: Result | None = None
     at: int = 0
+    is_held: bool = False
+    """Whether it outlives the transaction."""
 
 
 async def make_ready(
@@ -90,10 +95,17 @@ async def make_ready(
         return Ready(statement, run=lambda _: _wrap(Result("")))
     if statement.kind == "command":
         return _command(statement, session)
+    if statement.kind == "cursor":
+        return Ready(statement)  # the connection has the portals
+    if statement.kind == "copy":
+        copied, copying = read_copy(text)
+        return _copy_question(await make_ready(copied, offset, (), asking, session, database), copying)
     if statement.kind == "catalog":
         if session.catalog is None or session.catalog.shapes != tuple(shapes):
             session.catalog = Catalog(shapes, session.user, database, session.values)
         return await _catalog(statement, types, asking, session.catalog)
+    if (shown := columns_alone(statement.node, shapes)) is not None:
+        return Ready(statement, (), shown, lambda _: _wrap(Result("SELECT 0", shown)))
     question = read_question(text, shapes, types, database)
     columns = await asking.columns(question)
     return Ready(
@@ -103,6 +115,19 @@ async def make_ready(
 
 async def _wrap(result: Result) -> Result:
     return result
+
+
+def _copy_question(ready: Ready, copying: Copying) -> Ready:
+    """Return a question whose rows are copied; nothing describes them before."""
+    if ready.parameters or ready.columns is None or ready.statement.kind not in ("question", "catalog"):
+        message = "COPY takes a SELECT without parameters."
+        raise ParseError(message, code="wrong-parameters")
+
+    async def run(values: Sequence[Any]) -> Result:
+        result = await ready.run(values)
+        return replace(result, tag=f"COPY {len(result.rows)}", copying=copying)
+
+    return Ready(ready.statement, (), None, run)
 
 
 def _command(statement: Statement, session: Session) -> Ready:

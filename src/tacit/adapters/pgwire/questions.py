@@ -33,7 +33,7 @@ from tacit.sql.scope import LABELS
 from tacit.sql.tables import scope_of, tables_of
 from tacit.sql.vectors import shown_value
 
-__all__ = ["Question", "columns_of", "read_question", "stand_ins"]
+__all__ = ["Question", "columns_alone", "columns_of", "read_question", "stand_ins"]
 
 PARTS = ("", "_error", "_low", "_high")
 """An estimate is four columns."""
@@ -102,6 +102,48 @@ def read_question(text: str, shapes: Sequence[Shape], declared: Sequence[int], d
     named = [type_of_oid(declared[one]) if one < len(declared) and declared[one] else None for one in range(count)]
     types = [named[one] or casts.get(one) or beside.get(one) or "text" for one in range(count)]
     return Question(made, tuple(order), tuple("text" if kind == "unknown" else kind for kind in types))
+
+
+def columns_alone(node: exp.Expr | None, shapes: Sequence[Shape]) -> tuple[tuple[str, str], ...] | None:
+    """Return the columns of a table that a question asks for without rows, as tools do with LIMIT 0 or WHERE 1 = 0.
+
+    None if it is another question: one about rows is refused, one about groups is answered.
+    """
+    start = node.args.get("from_") if isinstance(node, exp.Select) else None
+    if node is None or start is None or not isinstance(start.this, exp.Table):
+        return None
+    used = {name for name, value in node.args.items() if value} - {"expressions", "from_", "where", "limit", "order"}
+    shape = next((one for one in shapes if one.name.lower() == start.this.name.lower()), None)
+    if used or shape is None or start.this.db not in ("", "public") or not _has_no_rows(node):
+        return None
+    known = {column.name.lower(): (column.name, COLUMN_TYPES[column.type]) for column in shape.columns}
+    result: list[tuple[str, str]] = []
+    for shown in node.expressions:
+        column = shown.unalias()
+        if column.is_star:
+            result += known.values()
+        elif isinstance(column, exp.Column) and column.name.lower() in known:
+            name, kind = known[column.name.lower()]
+            result.append((shown.alias or name, kind))
+        else:
+            return None
+    return tuple(result)
+
+
+def _has_no_rows(node: exp.Expr) -> bool:
+    """Tell whether LIMIT or WHERE leave nothing, whatever the table holds."""
+    limit, where = node.args.get("limit"), node.args.get("where")
+    if limit is not None and limit.expression is not None and limit.expression.name == "0":
+        return True
+    condition = where.this.unnest() if where is not None else None
+    if isinstance(condition, exp.Boolean):
+        return not condition.this
+    if not isinstance(condition, exp.EQ | exp.NEQ):
+        return False
+    sides = (condition.this, condition.expression)
+    if not all(isinstance(side, exp.Literal) and not side.is_string and side.name.isdigit() for side in sides):
+        return False
+    return (sides[0].name == sides[1].name) is isinstance(condition, exp.NEQ)
 
 
 def _blank(letters: list[str], start: int, end: int) -> None:

@@ -163,7 +163,7 @@ class Session:
             self.values.clear()
             self.values.update(self._initial)
             return Outcome(f"DISCARD {rest.upper()[:10]}")
-        return Outcome({"CLOSE": "CLOSE CURSOR ALL" if rest.upper() == "ALL" else "CLOSE CURSOR"}.get(word, word))
+        return Outcome(word)
 
     def _finish(self, word: str, rest: str) -> Outcome:
         """End a transaction, or return to a savepoint; there is nothing to undo."""

@@ -23,8 +23,9 @@ its time doubles with each."""
 
 COMMANDS = frozenset(
     {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD"}
-    | {"DEALLOCATE", "CLOSE", "LISTEN", "UNLISTEN"}
+    | {"DEALLOCATE", "LISTEN", "UNLISTEN"}
 )
+CURSORS = frozenset({"DECLARE", "FETCH", "MOVE", "CLOSE"})
 QUESTIONS = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN", "FROM", "("})
 SYSTEM = ("pg_catalog", "information_schema")
 
@@ -35,7 +36,7 @@ class Statement:
 
     text: str
     offset: int
-    kind: Literal["empty", "command", "catalog", "question"]
+    kind: Literal["empty", "command", "cursor", "copy", "catalog", "question"]
     word: str
     node: exp.Expr | None = None
 
@@ -83,6 +84,10 @@ def classify(text: str, offset: int, tables: Collection[str]) -> Statement:
         return Statement(text, offset, "empty", "")
     if word in COMMANDS:
         return Statement(text, offset, "command", word)
+    if word in CURSORS:
+        return Statement(text, offset, "cursor", word)
+    if word == "COPY":
+        return Statement(text, offset, "copy", word)
     if word not in QUESTIONS:
         shown = word if word.isalpha() and len(word) < 20 else "This"
         message = f"{shown} is not supported: this database is read-only. Use SELECT."
@@ -92,7 +97,7 @@ def classify(text: str, offset: int, tables: Collection[str]) -> Statement:
     node = _parse(text)
     if node is not None and _is_about_catalog(node, tables):
         return Statement(text, offset, "catalog", word, node)
-    return Statement(text, offset, "question", word)
+    return Statement(text, offset, "question", word, node)
 
 
 def _parse(text: str) -> exp.Expr | None:

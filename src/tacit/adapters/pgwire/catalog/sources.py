@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 from sqlglot import exp
@@ -92,7 +93,8 @@ class Sources:
     ) -> tuple[Scope, list[tuple[_Source, str, list[Filter], tuple[int, int] | None]]]:
         """Return the scope of joined tables, and each table with its join."""
         scope = Scope(parent)
-        nested = [] if isinstance(first, exp.Subquery) else list(first.args.get("joins") or ())
+        in_parentheses = isinstance(first, exp.Subquery) and isinstance(first.this, exp.Table | exp.Subquery)
+        nested = [] if in_parentheses else list(first.args.get("joins") or ())
         steps: list[tuple[_Source, str, list[Filter], tuple[int, int] | None]] = []
         for item in [first, *nested, *joins]:
             join = item if isinstance(item, exp.Join) else None
@@ -198,6 +200,8 @@ class Sources:
         if isinstance(node, exp.Values):
             shape, run = self.values(node, parent)
             return _named_source(shape, run, node.args.get("alias"))
+        if isinstance(node, exp.Unnest) and len(node.expressions) > 1:
+            return self._unnest_together(node, scope)
         if isinstance(node, exp.Unnest):
             return self._function(
                 exp.Anonymous(this="unnest", expressions=node.expressions), node, scope, is_lateral=True
@@ -267,6 +271,27 @@ class Sources:
             return [(*cell, place) if ordinal else cell for place, cell in enumerate(cells, 1)]
 
         return _Source([(name, one, kind) for one, kind in zip(names, types, strict=True)], {}, rows, is_lateral)
+
+    def _unnest_together(self, node: exp.Unnest, scope: Scope) -> _Source:
+        """Return the elements of several arrays side by side, perhaps numbered; the shorter ones end in NULL."""
+        fixed = Scope(scope.parent, list(scope.columns), dict(scope.origins))
+        made = [
+            self._compiler.compile(exp.Anonymous(this="unnest", expressions=[one]), fixed) for one in node.expressions
+        ]
+        alias, number = node.args.get("alias"), node.args.get("offset")
+        given = [fold_name(one) for one in (alias.args.get("columns") or () if alias is not None else ())]
+        names = [*given, *["unnest"] * len(made)][: len(made)]
+        name = fold_name(alias.this) if alias is not None and alias.this is not None else "unnest"
+        columns = [(name, one, array.type) for one, array in zip(names, made, strict=True)]
+        if number:
+            columns.append((name, fold_name(number) if isinstance(number, exp.Identifier) else "ordinality", "int8"))
+
+        def rows(env: Env | None) -> list[Row]:
+            around = env if env is not None else Env(())
+            cells = zip_longest(*(array.run(around) or () for array in made))
+            return [(*cell, place) if number else cell for place, cell in enumerate(cells, 1)]
+
+        return _Source(columns, {}, rows, is_lateral=True)
 
     def values(self, node: exp.Values, parent: Scope | None) -> tuple[Relation, Run]:
         """Return the rows of VALUES."""

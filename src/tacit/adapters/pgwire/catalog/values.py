@@ -134,7 +134,7 @@ def like(text: str, pattern: str, *, fold: bool = False) -> bool:
 def matches(text: str, pattern: str, *, fold: bool = False) -> bool:
     """Return whether a text matches a regular expression of the kind that tools write.
 
-    Repetitions of groups, references and long patterns are refused: some take exponential time.
+    Repetitions of groups, references and long patterns are refused: some take exponential time. A group may be optional.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def matches(text: str, pattern: str, *, fold: bool = False) -> bool:
     (True, True, True)
     """
     repeats = repeats_of(pattern)
-    risky = re.search(r"\)[*+?{]|\(\?|\\[0-9]|\\[bB<>mMyY]", pattern)
+    risky = re.search(r"\)[*+{]|\(\?|\\[0-9]|\\[bB<>mMyY]", pattern)
     if len(pattern) > LONGEST_PATTERN or repeats > MOST_REPEATS or risky or len(text) > LONGEST_SUBJECT:
         message = "Regular expressions here are short, with at most two repetitions and none of a group."
         raise UnsupportedSqlError(message)
