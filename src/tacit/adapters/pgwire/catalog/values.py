@@ -134,7 +134,8 @@ def like(text: str, pattern: str, *, fold: bool = False) -> bool:
 def matches(text: str, pattern: str, *, fold: bool = False) -> bool:
     """Return whether a text matches a regular expression of the kind that tools write.
 
-    Repetitions of groups, references and long patterns are refused: some take exponential time. A group may be optional.
+    Repetitions of groups, references and long patterns are refused: some take exponential time. A group
+    may be optional.
 
     Examples
     --------
