@@ -33,7 +33,7 @@ class Visits:
         self._recording = False
 
     def note(self, frame: FrameType, event: str, argument: Any) -> None:
-        """Be told of a call."""
+        """Record a call."""
         del argument
         code = frame.f_code
         if self._recording and event == "call" and code.co_filename.startswith(str(PACKAGE)):

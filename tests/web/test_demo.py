@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from support.demos import demo_served
+from support.tiers import keeping
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,10 @@ def test_sample_people_fit_the_contract_and_are_nobody_else(client: httpx.Client
         assert client.post("/demo/exact", json=known).json()["rows"] == [[0]]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGHUP])
+ENDS = [signal.SIGINT, signal.SIGHUP]
+
+
+@pytest.mark.parametrize("how", keeping(ENDS[:1], ENDS, "ways to end a demo; Ctrl-C stays"))
 def test_on_a_terminal_it_serves_until_ctrl_c_or_until_it_is_closed(how: signal.Signals, tmp_path: Path) -> None:
     """Without a terminal it prints and ends: `test_cli` looks at that."""
     ours, theirs = pty.openpty()
