@@ -63,6 +63,15 @@ def test_she_encodes_sees_submits_and_is_counted(page: Page, demo: str) -> None:
     expect(page.locator("#history tbody tr")).to_have_count(1)
 
 
+def test_the_browser_is_asked_to_keep_the_wallet(page: Page, demo: str) -> None:
+    """A browser that does not promise it may clear a wallet, whose reports would be drawn again: the page says so."""
+    refusing = "() => { window.asked = true; return Promise.resolve(false); }"
+    page.add_init_script(f"Object.defineProperty(navigator.storage, 'persist', {{ value: {refusing} }});")
+    play(page, demo, 2)
+    assert page.evaluate("window.asked")
+    expect(page.locator("#not-kept")).to_contain_text("does not guarantee to keep the wallet")
+
+
 def test_the_slider_says_what_can_be_learned_and_is_fixed_once_used(page: Page, demo: str) -> None:
     play(page, demo, 1)
     slider, promise = page.locator("#tier"), page.locator("#promise")
