@@ -83,6 +83,8 @@ RATE = tc.Ordinal("rate", "-0.5", "2.5", step="0.5")
 BAND = tc.Ordinal("band", 0, 99, cells=5, dither=False)
 DAY = tc.Ordinal("day", datetime.date(2026, 1, 1), datetime.date(2026, 1, 9), fanout=3)
 ONE = tc.Ordinal("one", 7, 7)
+HOME = tc.Place("home", south=59, west=10, north=60, east=11, cells=16)
+TINY = tc.Ordinal("tiny", "-0.0000005", "0.0000005", step="0.0000001")
 SIZE = tc.Categorical("size", ["S", "M", "L", "XL", "XXL"], ordered=True, fanout=2, null=True)
 SKU = tc.Categorical("sku", dictionary=keep_values([f"sku {i}" for i in range(30)]), other="sku 7")
 MONTHS = tc.Date("months", "2026-01-20", "2026-03-05", null=True)
@@ -121,6 +123,8 @@ def originals() -> dict[str, str]:
         ),
         "ordered": collection(service("s", SIZE, MONTHS), mechanism="partitions", epsilon="2"),
         "dictionary": collection(service("s", SKU, SIZE), mechanism="pairs", epsilon="2"),
+        "place": collection(service("s", *HOME), mechanism="hio"),
+        "tiny steps": collection(service("s", TINY), mechanism="hio"),
         "dates": collection(service("s", DAY, RATE), mechanism="hio", epsilon="0.5"),
         "one value": collection(service("s", ONE, LEVEL), mechanism="hio"),
         "many": collection(service("s", X, STATE, at_most=3, sends=2), mechanism="hio", epsilon="2"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -169,3 +171,28 @@ def test_booleans_need_no_new_version_and_months_say_that_they_are_ordered() -> 
     for attribute, version in ((SMOKER, 1), (MONTH, 2)):
         schema = tc.Schema([tc.Service("users", "uid", [attribute])])
         assert f'"tacit": {version}' in tc.Collection(schema, epsilon=2, mechanism="hio").to_json()
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        tc.Place("home", south=59, west=10, north=60, east=11)[0],
+        tc.Ordinal("x", 0, "0.00001", step="0.0000001"),
+        tc.Ordinal("x", 0, 1e-5, step=1e-7),
+        tc.Ordinal("x", 0, f"0.{'0' * 38}10", step=f"0.{'0' * 38}01"),
+    ],
+)
+def test_small_steps_are_written_as_contracts_write_them(attribute: tc.Ordinal, tmp_path: Path) -> None:
+    """Python writes decimals below 0.000001 with an exponent, which every validator refuses, ours too."""
+    made = tc.Collection(tc.Schema([tc.Service("s", key="uid", attributes=[attribute])]), 2.0)
+    assert tc.Collection.from_json(made.to_json()).id == made.id
+    with closing(tc.connect(tmp_path / "d.tacit")) as database:
+        database.create(made)
+    with closing(tc.connect(tmp_path / "d.tacit")) as database:
+        assert [one.id for one in database.collections] == [made.id]
+
+
+def test_bounds_have_at_most_forty_places() -> None:
+    with pytest.raises(tc.TacitError, match="40 places") as refused:
+        tc.Ordinal("x", 0, f"0.{'0' * 39}10", step=f"0.{'0' * 39}01")
+    assert refused.value.code == "bad-bound"

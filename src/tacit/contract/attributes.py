@@ -28,6 +28,9 @@ MAX_TICKS = 2**31
 
 _EPOCH = datetime.date(1970, 1, 1)
 
+MAX_PLACES = 40
+"""Decimal places of a bound or step, as contracts write them."""
+
 NumberLike = int | float | str | Decimal | Fraction | datetime.date
 
 
@@ -73,11 +76,14 @@ def _exact(owner: str, what: str, value: object) -> Fraction:
     """Return a bound or step as the exact decimal that the user wrote."""
     try:
         exact = exact_number(value)
-        Decimal(decimal_text(exact))  # thirds have no decimal
+        places = -int(Decimal(decimal_text(exact)).as_tuple().exponent)  # thirds have no decimal
     except (ValueError, InvalidOperation, ZeroDivisionError):
-        exact = Fraction(2**53)
-    if abs(exact) >= 2**53:
-        message = f"{owner}: {what} is {str(value)[:40]!r}; it must be a decimal number below 2**53, or a date."
+        exact, places = Fraction(2**53), 0
+    if abs(exact) >= 2**53 or places > MAX_PLACES:
+        message = (
+            f"{owner}: {what} is {str(value)[:40]!r}; it must be a decimal number below 2**53 with at most "
+            f"{MAX_PLACES} places, or a date."
+        )
         raise SchemaError(message, code="bad-bound")
     return exact
 

@@ -25,7 +25,7 @@ def _number(value: Any) -> Any:
     """Return a bound in an exact form for JSON and TOML: integers as such, dates and decimals as text."""
     if isinstance(value, datetime.date):
         return value.isoformat()
-    return value if isinstance(value, int) else str(value)
+    return value if isinstance(value, int) else format(value, "f")  # never 1E-7, which no contract may have
 
 
 def attribute_data(attribute: Attribute) -> dict[str, Any]:
