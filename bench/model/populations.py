@@ -160,6 +160,7 @@ def seasonal(people: int, source: np.random.Generator, data: Path) -> Columns:  
     """Weeks of a year with two seasons, a holiday and a week without anybody; and the hour of the day."""
     weeks = np.arange(52)
     weights = 1.2 + np.sin(2 * np.pi * weeks / 52) + 0.8 * np.cos(4 * np.pi * weeks / 52)
+    weights = np.maximum(weights, 0.0)
     weights[[30, 51]] = 0.0, 6.0
     hours = 0.2 + np.exp(-(((np.arange(24) - 9) / 2) ** 2)) + np.exp(-(((np.arange(24) - 18) / 3) ** 2))
     return {

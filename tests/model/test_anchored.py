@@ -1,4 +1,4 @@
-"""Stated errors of consistent answers: never below what the unbiased estimate leaves open about a possible number."""
+"""Stated errors of consistent answers: a share of the unbiased error, and all of it where both estimates differ."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 import tacit as tc
 from support.tiers import how_many, keeping
 from tacit.answers import run, sums
+from tacit.answers.fitted import LEFT
 from tacit.estimate.estimate import Estimate
 from tacit.estimate.truncated import Truncated, open_interval
 
@@ -55,7 +56,7 @@ def one_way(db: tc.Database, name: str, **options: object) -> list[Estimate]:
 def test_intervals_hold_on_tables_with_spikes() -> None:
     """100,000 people, epsilon 1, 175 cells of 4 tables, 4 populations, 700 answers: 92 % hold, none is 6 errors off.
 
-    At a coverage of 97 %, fewer than 644 of 700 hold with a chance of 1e-11. Intervals of a third of the width fail.
+    At a coverage of 97 %, fewer than 644 of 700 hold with a chance of 1e-11. Intervals of a sixth of the width fail.
     """
     held, narrow, off, counts = 0, 0, 0.0, 0
     for seed in range(4):
@@ -66,7 +67,7 @@ def test_intervals_hold_on_tables_with_spikes() -> None:
             for n, right in zip(one_way(db, name, consistent=True), truth.tolist(), strict=True):
                 counts += 1
                 held += n.low <= right <= n.high
-                narrow += abs(right - n.value) <= (n.high - n.low) / 6
+                narrow += abs(right - n.value) <= (n.high - n.low) / 12
                 off = max(off, abs(n.value - right) / n.error)
                 assert 0 <= n.low <= n.value <= n.high <= 100_000
     assert counts == 700
@@ -79,7 +80,7 @@ def test_intervals_hold_on_tables_with_spikes() -> None:
     ("mechanism", "epsilon"),
     keeping([("pairs", 0.5)], [("pairs", 0.5), ("am(2)", 4.0), ("hi", 4.0)], "errors of fits, in three layouts"),
 )
-def test_no_error_is_below_the_truncated_posterior(mechanism: str, epsilon: float) -> None:
+def test_no_error_is_below_its_share_of_the_unbiased_one(mechanism: str, epsilon: float) -> None:
     """One-way and two-way cells, ranges, sums, averages; errors from samples are at most 6 % below the engine's."""
     columns = {"weeks": spiked(5_000, 1)["weeks"], "one": (np.full(5_000, 3), 7), "sex": (np.arange(5_000) % 2, 2)}
     db = stored(columns, mechanism, epsilon, 1)
@@ -93,10 +94,14 @@ def test_no_error_is_below_the_truncated_posterior(mechanism: str, epsilon: floa
     ):
         fitted, plain = db.sql(question, consistent=True), db.sql(question)
         for (*_, n), (*_, u) in zip(fitted, plain, strict=True):
-            assert n.error >= 0.94 * Truncated.of(u.value, u.error, *bounds).deviation
+            assert n.error >= 0.94 * LEFT * Truncated.of(u.value, u.error, *bounds).deviation
             assert bounds[0] <= n.low <= n.value <= n.high <= bounds[1]
-            assert n.low <= max(bounds[0], u.value - 0.9 * u.margin)
-            assert n.high >= min(bounds[1], u.value + 0.9 * u.margin)
+            if abs(n.value - min(max(u.value, bounds[0]), bounds[1])) > 1.5 * u.error:
+                assert n.low <= max(bounds[0], u.value - 0.9 * u.margin)
+                assert n.high >= min(bounds[1], u.value + 0.9 * u.margin)
+            else:
+                assert n.low <= max(bounds[0], n.value - 0.9 * LEFT * u.margin)
+                assert n.high >= min(bounds[1], n.value + 0.9 * LEFT * u.margin)
     mean = db.sql("SELECT AVG(weeks) AS m FROM t WHERE sex = 0", consistent=True)["m"]
     assert 0 <= mean.low <= mean.value <= mean.high <= 52
     assert mean.error > 0

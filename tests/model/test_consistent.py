@@ -207,9 +207,9 @@ def test_values_finer_than_tables_of_pairs_have_their_own_errors() -> None:
     source = np.random.default_rng(4)
     columns = {"x": source.integers(0, 1024, 20_000), "s": source.integers(0, 2, 20_000)}
     db = stored(columns, [tc.Ordinal("x", 0, 1023), tc.Categorical("s", values=[0, 1])], "pairs")
-    alone = ask(db, "SELECT COUNT(*) AS n FROM t WHERE x = 503")["n"]
-    both = ask(db, "SELECT COUNT(*) AS n FROM t WHERE x = 503 AND s = 1")["n"]
-    assert both.error > alone.error / 4, "half of a value's people cannot be known far better than all of them"
+    value, half = Functional.of((1024, 2), 0, np.arange(1024) == 503), Functional.of((1024, 2), 1, [0, 1])
+    alone, both = fitted_model(db).errors([value, value * half])
+    assert both > alone / 4, "half of a value's people cannot be known far better than all of them"
 
 
 def test_errors_of_wide_questions_know_of_every_table(monkeypatch: pytest.MonkeyPatch) -> None:

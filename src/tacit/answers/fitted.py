@@ -34,7 +34,7 @@ __all__ = ["Models", "run_consistent"]
 
 NOTE = (
     "post-processed: fitted to all views together, so values are biased towards smooth or independent attributes; "
-    "errors and intervals come from the unbiased estimates of the same reports, limited to possible values "
+    "errors are the model's own, widened by half of the unbiased error and by differences from the unbiased estimate "
     "(docs/glossary.md#consistent)"
 )
 ENTROPY = "tables of three attributes and more are the maximum-entropy tables given all pairs{}"
@@ -47,6 +47,12 @@ SMOOTHED = (
     "the panel's rounds are fitted together: each is drawn towards its neighbours, so a sudden change looks smaller "
     "than it is; errors and intervals come from each round's own reports (docs/panels.md)"
 )
+LEFT = 0.5
+"""Share of the unbiased error that stays in the error of a fitted value, however sure the model is of it."""
+
+MOST_WIDE = 32
+"""Columns over several attributes up to which the model's own errors are computed."""
+
 APART = 4.0
 """Distance of a fitted value from the unbiased estimate, in standard errors, above which a note is added."""
 
@@ -74,13 +80,14 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     samples = samples_of(bound, people, known, parts)
     totals = tuple(total.key for made in parts for total in made.totals)  # they contain public tables
     key = tuple(sorted(people.reports)), bound.statement.sql(), totals
+    stated: dict[tuple[Any, ...], dict[int, float]] = known.remember((key, "errors"), dict)
     anchors = known.remember(key, lambda: unbiased_estimates(bound, people, options, columns))
     curves = quantile_anchors(ranked, bound, people)
     rows: list[Row] = []
     fitted: list[_Fitted] = []
     for values in dict.fromkeys(values for sample in samples for values in sample.groups):
         own = [None if anchor is None else anchor.get(values) for anchor in anchors]
-        pending = _estimates(columns, samples, own, values)
+        pending = _estimates(columns, samples, own, values, stated)
         fitted += pending
         cells, quantiles = iter(pending), iter(fitted_quantiles(ranked, curves, samples, values))
         for group, formulas in asked:
@@ -128,7 +135,11 @@ def _notes(samples: Sequence[Sample], sets: Sequence[tuple[int, ...]], fitted: S
 
 
 def _estimates(
-    columns: Sequence[Formula], samples: Sequence[Sample], anchors: Sequence[Pending | None], values: tuple[Any, ...]
+    columns: Sequence[Formula],
+    samples: Sequence[Sample],
+    anchors: Sequence[Pending | None],
+    values: tuple[Any, ...],
+    stated: dict[tuple[Any, ...], dict[int, float]],
 ) -> list[_Fitted]:
     """Return the columns' fitted values, each with the basis of its error: the unbiased estimate or the fit's error."""
     made_of = [[sample.functionals(made, values) for sample in samples] for made in columns]
@@ -145,7 +156,10 @@ def _estimates(
         slopes.append(slope)
         bounds.append(_bounds(made, own, slope, samples, len(totals)))
     alone = [place for place, anchor in enumerate(anchors) if anchor is None]
-    errors = dict(zip(alone, _own_errors([slopes[place] for place in alone], samples), strict=True))
+    if values not in stated:
+        needed = alone + [place for place in _quickly_known(slopes) if anchors[place] is not None]
+        stated[values] = dict(zip(needed, _own_errors([slopes[place] for place in needed], samples), strict=True))
+    errors = stated[values]
     assumed = {place for place in alone if any(s.is_assumed(f) for s, f in zip(samples, made_of[place], strict=True))}
     return [
         _Fitted(
@@ -190,6 +204,13 @@ def _bounds(
     return -math.inf, math.inf
 
 
+def _quickly_known(slopes: Sequence[Sequence[Functional | None]]) -> list[int]:
+    """Return the columns whose errors the fit can state at once: of one attribute, or few."""
+    widths = [max((len(term.factors) for one in own if one for term in one.terms), default=0) for own in slopes]
+    several = [place for place, width in enumerate(widths) if width > 1]
+    return [place for place, width in enumerate(widths) if width == 1 or len(several) <= MOST_WIDE]
+
+
 def _own_errors(slopes: Sequence[Sequence[Functional | None]], samples: Sequence[Sample]) -> list[float]:
     """Return the errors of the fit, by the delta method; models are independent of each other."""
     squares = [0.0] * len(slopes)
@@ -206,8 +227,10 @@ def _own_errors(slopes: Sequence[Sequence[Functional | None]], samples: Sequence
 class _Fitted(Pending):
     """A column's fitted value, at a level that is not known yet, and the basis of its error.
 
-    Where the reports have an unbiased estimate, the stated error covers the possible values that the estimate does not
-    exclude, around the fitted value; elsewhere it is the fit's own error, which assumes that the model is right.
+    Where the reports have an unbiased estimate, the stated error has three parts: the fit's own error, which assumes
+    that the model is right; a share of the unbiased error, because it may be wrong; and by how much the two estimates
+    differ beyond the unbiased error. Where these exceed the unbiased error, all possible values that the unbiased
+    estimate does not exclude are covered instead. Without an unbiased estimate only the fit's own error is known.
     """
 
     value: float
@@ -223,8 +246,7 @@ class _Fitted(Pending):
             if math.isnan(self.error):
                 return Estimate(self.value, math.nan, self.people, level, interval=self.bounds)
             quantile = t_quantile(0.5 + level / 2, math.inf)
-            ends = (self._inside(self.value - quantile * self.error), self._inside(self.value + quantile * self.error))
-            return Estimate(self.value, self.error, self.people, level, interval=ends)
+            return Estimate(self.value, self.error, self.people, level, interval=self._around(quantile * self.error))
         anchor = self.anchor.at(level)
         if anchor.error == 0 and anchor.value == anchor.value:
             return Estimate(anchor.value, 0.0, self.people, level)
@@ -232,10 +254,18 @@ class _Fitted(Pending):
         centre, error = anchor.value, anchor.error
         if not self.linear:
             centre, error = (anchor.low + anchor.high) / 2, anchor.margin / quantile
-        low, high = open_interval(centre, error, self.bounds, level, quantile)
+        apart = self.value - self._inside(centre)
+        least = math.hypot(self.error, LEFT * error)
+        sure = math.hypot(least, math.sqrt(max(0.0, apart**2 - error**2)))
+        if sure < error:
+            ends = self._around(quantile * sure)
+            return Estimate(self.value, sure, self.people, level, anchor.freedom, interval=ends)
+        low, high = self._around(quantile * min(least, error) if math.isfinite(least) else 0.0)
+        left, right = open_interval(centre, error, self.bounds, level, quantile)
         error = Truncated.of(centre, error, *self.bounds).error_around(self.value)
-        interval = min(low, self.value), max(high, self.value)
-        return Estimate(self.value, error, self.people, level, anchor.freedom, interval=interval)
+        return Estimate(
+            self.value, error, self.people, level, anchor.freedom, interval=(min(low, left), max(high, right))
+        )
 
     @property
     def is_apart(self) -> bool:
@@ -244,6 +274,9 @@ class _Fitted(Pending):
             return False
         anchor = self.anchor.at(0.95)
         return anchor.error > 0 and abs(self.value - self._inside(anchor.value)) > APART * anchor.error
+
+    def _around(self, margin: float) -> tuple[float, float]:
+        return self._inside(self.value - margin), self._inside(self.value + margin)
 
     def _inside(self, end: float) -> float:
         return min(max(end, self.bounds[0]), self.bounds[1])
