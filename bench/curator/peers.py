@@ -50,7 +50,7 @@ def main() -> None:
                     out = options.folder / f"{key}.npy"
                     if out.exists() or options.only not in key:
                         continue
-                    np.random.seed(run)
+                    np.random.seed(run)  # noqa: NPY002  the source that the mechanisms draw from
                     data = Dataset(pandas.DataFrame(stored["rows"], columns=names), domain)
                     start = time.process_time()
                     drawn = release(mechanism, data, epsilon)
