@@ -338,7 +338,7 @@ class Database:
     def asked_about(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Collection, ServiceContract]]:
         """Return the collections, with their services, whose reports a question reads."""
         tables = {table for one in self._questions(text, parameters) for table in one.people.reports}
-        pairs = [(collection, one) for collection in self.collections for one in collection.contract.services]
+        pairs = [(collection, service) for collection in self.collections for service in collection.contract.services]
         return [pair for pair in pairs if report_table(pair[0].id, pair[1].service.name) in tables]
 
     def _questions(self, text: str, parameters: Sequence[Any]) -> list[Question[Collection]]:

@@ -53,7 +53,9 @@ def _describe(name: str, shapes: Sequence[Shape]) -> Answer:
     wanted = name.lower().strip('"').removeprefix("main.").removeprefix("public.")
     for shape in shapes:
         if shape.name.lower() == wanted:
-            rows = [[one.name, one.type, "YES" if one.nullable else "NO", one.role] for one in shape.columns]
+            rows = [
+                [column.name, column.type, "YES" if column.nullable else "NO", column.role] for column in shape.columns
+            ]
             return Answer(COLUMNS, rows)
     raise UnknownNameError("table", name, [shape.name for shape in shapes], code="unknown-table")
 
@@ -128,11 +130,11 @@ def _plain(value: Any) -> Any:
 
 def _information(name: str, shapes: Sequence[Shape]) -> tuple[list[str], list[list[Any]]]:
     if name == "tables":
-        return ["table_schema", "table_name", "table_type"], [["main", one.name, "BASE TABLE"] for one in shapes]
+        return ["table_schema", "table_name", "table_type"], [["main", shape.name, "BASE TABLE"] for shape in shapes]
     if name == "columns":
         return ["table_schema", "table_name", "column_name", "ordinal_position", "is_nullable", "data_type"], [
-            ["main", one.name, column.name, number, "YES" if column.nullable else "NO", column.type]
-            for one in shapes
-            for number, column in enumerate(one.columns, start=1)
+            ["main", shape.name, column.name, number, "YES" if column.nullable else "NO", column.type]
+            for shape in shapes
+            for number, column in enumerate(shape.columns, start=1)
         ]
     raise UnknownNameError("table of information_schema", name, ("tables", "columns"), code="unknown-table")

@@ -63,7 +63,7 @@ class Catalog(Generic[C]):
 
     def add(self, collections: Iterable[C]) -> None:
         """Add collections atomically: other threads may be iterating over them."""
-        self._collections = self._collections | {one.id: one for one in collections}
+        self._collections = self._collections | {collection.id: collection for collection in collections}
 
     def check_new(self, collection: C) -> None:
         """Refuse a collection in which people would report twice in one round."""
@@ -79,14 +79,16 @@ class Catalog(Generic[C]):
 
     def check_known(self, collections: Sequence[C]) -> None:
         """Refuse collections that are not in this catalog."""
-        if any(self.get(one.id) is None for one in collections):
+        if any(self.get(collection.id) is None for collection in collections):
             message = "Name a collection of this database, or a round of its panel. Create it first."
             raise UsageError(message, code="bad-option")
 
     def check_dimension(self, name: str) -> None:
         """Refuse a name that no public table can have."""
         check_name("dimension", name)
-        if name.lower() in {service.name.lower() for one in self.collections for service in one.schema.services}:
+        if name.lower() in {
+            service.name.lower() for collection in self.collections for service in collection.schema.services
+        }:
             message = f"{name!r} is the name of a service. Choose another one."
             raise UsageError(message, code="bad-option")
 
@@ -133,7 +135,7 @@ class Catalog(Generic[C]):
     def newest_round(self, service: str) -> list[tuple[ServiceContract, str]]:
         """Return the tiers of the newest round of a service: their contracts, and the tables of their reports."""
         tiers = self.newest_tiers(service)
-        return [(one.contract[service], report_table(one.id, one.contract[service].service.name)) for one in tiers]
+        return [(tier.contract[service], report_table(tier.id, tier.contract[service].service.name)) for tier in tiers]
 
     def newest_tiers(self, service: str) -> list[C]:
         """Return the tiers of the newest round of a service."""
@@ -159,7 +161,7 @@ class Catalog(Generic[C]):
 
     def stored_tables(self, collections: Sequence[str] | None, services: Sequence[str]) -> list[tuple[str, str]]:
         """Return the report tables, with their keys, of the given collections and services, or of all."""
-        chosen = [one for one in self.collections if collections is None or one.id in collections]
+        chosen = [collection for collection in self.collections if collections is None or collection.id in collections]
         tables = [
             (report_table(one.id, service.name), service.key)
             for one in chosen

@@ -125,7 +125,7 @@ class Crowds:
 
 def _tables(collection: Audited) -> list[tuple[str, ServiceContract]]:
     """Return the report tables of a collection, with their services."""
-    return [(report_table(collection.id, one.service.name), one) for one in collection.contract.services]
+    return [(report_table(collection.id, service.service.name), service) for service in collection.contract.services]
 
 
 def privacy_of(rounds: Iterable[Audited], crowd: Callable[[Audited], ClassSizes | str]) -> Privacy:

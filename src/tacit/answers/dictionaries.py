@@ -19,7 +19,11 @@ PREFIX = "listed."
 def dictionaries_of(schema: Schema) -> dict[str, Dictionary]:
     """Return the dictionaries of a schema's attributes, by SHA-256."""
     attributes = [one for service in schema.services for one in service.sensitive if isinstance(one, Categorical)]
-    return {one.dictionary.sha256: one.dictionary for one in attributes if one.dictionary is not None}
+    return {
+        attribute.dictionary.sha256: attribute.dictionary
+        for attribute in attributes
+        if attribute.dictionary is not None
+    }
 
 
 def store_dictionaries(engine: Engine, schema: Schema) -> None:

@@ -45,7 +45,7 @@ def samples_of(
 
     It has the pairs of attributes of two services that the columns read, or ``every`` pair.
     """
-    totals = list({total.key: total for made in columns for total in made.totals}.values())
+    totals = list({total.key: total for column in columns for total in column.totals}.values())
     samples: dict[str, list[tuple[Round, StoredTypes]]] = {}
     for one, types in zip(people.rounds, stored_types(people.engine, people.rounds), strict=True):
         label = one.labels["round"]
@@ -97,7 +97,7 @@ def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> Fetched:
             raise UnsupportedSqlError(message, code="not-consistent", text=bound.scope.text)
         for one in values:
             classes.setdefault(one, len(classes))
-        own = np.array([classes[one] for one in values], dtype=np.int64)
+        own = np.array([classes[value] for value in values], dtype=np.int64)
         columns = [np.asarray(table.column(i)).astype(np.int64) for i in range(width, table.num_columns)]
         services = tuple(stored.service for stored in plan.round.stored)
         codes = tuple(columns[0:-1:2]), tuple(columns[1:-1:2]), columns[-1], own[number]
@@ -128,17 +128,17 @@ class Sample:
     @property
     def is_smoothed(self) -> bool:
         """Whether rounds of a panel are fitted together."""
-        return len({own[-1] for own in self.classes}) > 1 if self.designs else False
+        return len({class_[-1] for class_ in self.classes}) > 1 if self.designs else False
 
     @cached_property
     def _weights(self) -> Vector:
         """How many people each member of a class stands for."""
-        return np.array([self.designs[own[-1]].weight if self.designs else 1.0 for own in self.classes])
+        return np.array([self.designs[class_[-1]].weight if self.designs else 1.0 for class_ in self.classes])
 
     @property
     def groups(self) -> list[tuple[Any, ...]]:
         """The distinct values of public keys."""
-        return list(dict.fromkeys(own[: len(self.plan.keys)] for own in self.classes))
+        return list(dict.fromkeys(class_[: len(self.plan.keys)] for class_ in self.classes))
 
     @cached_property
     def _shares(self) -> Vector:
@@ -154,7 +154,7 @@ class Sample:
         return round(self.model.people * float(self._shares @ self._holds(values)))
 
     def _holds(self, values: tuple[Any, ...]) -> Vector:
-        return np.array([own[: len(values)] == values for own in self.classes], dtype=np.float64)
+        return np.array([class_[: len(values)] == values for class_ in self.classes], dtype=np.float64)
 
     def functionals(self, made: Leaf, values: tuple[Any, ...]) -> list[Functional]:
         """Return the totals of a column, within a public group, as functionals of the model."""
@@ -175,7 +175,7 @@ class Sample:
 
     def _column(self, place: int) -> Vector:
         """Return the numbers of a guard or a public measure; NaN where it is NULL."""
-        return np.array([np.nan if own[place] is None else float(own[place]) for own in self.classes])
+        return np.array([np.nan if class_[place] is None else float(class_[place]) for class_ in self.classes])
 
     def bounds(self, slope: Functional) -> tuple[float, float]:
         """Return the range of a functional's total, given the number of people of each class."""
@@ -212,8 +212,8 @@ class Sample:
         """Return the sets of attributes that columns read: those of each term, and their pairs."""
         terms = [
             term.factors
-            for made in columns
-            for total in made.totals
+            for column in columns
+            for total in column.totals
             for piece in total.pieces
             for term in self.services.functional(piece.functional).terms
         ]

@@ -137,7 +137,7 @@ class _Sums:
 
     def add(self, columns: tuple[int, ...], powers: Sequence[Vector], products: Vector) -> None:
         """Add segments x directions x weights x groups of each power, and of products of pairs."""
-        first, second, third, fourth = (own.sum(axis=0) for own in powers)
+        first, second, third, fourth = (power.sum(axis=0) for power in powers)
         second = np.concatenate([second, products.sum(axis=0)])
         for place, column in enumerate(columns):
             for known, own in zip(
@@ -181,7 +181,7 @@ class _Batch:
         """Add up all powers."""
         units, total = np.ones(0), np.zeros(0)
         for some, values in self._chunks():
-            ends = np.cumsum([0, *(own.shape[1] for own in values)])
+            ends = np.cumsum([0, *(value.shape[1] for value in values)])
             single = np.concatenate(values, axis=1) if len(values) > 1 else values[0]
             if not units.size:
                 units = _units(np.maximum.reduceat(np.abs(single), ends[:-1], axis=1).T.astype(np.float64))
@@ -314,5 +314,5 @@ def _of_views(batch: FunctionalBatch, views: tuple[int, ...], sample: Sample) ->
 def _segment_of_view(batch: FunctionalBatch, view: int, sample: Sample) -> _Segment:
     part = sample.parts[view]
     values = batch.contributions_of(view, len(part.codes), sample.reader(view), sample.precision(view))
-    known = np.stack([batch.totals_of_view(own, view) for own in sample.people]) if part.is_sample else None
+    known = np.stack([batch.totals_of_view(person, view) for person in sample.people]) if part.is_sample else None
     return _Segment((view,), ((values, None),), known)

@@ -58,8 +58,8 @@ class People:
     def is_exact(self) -> bool:
         """Whether reports have no noise and show all rows; only in tests."""
         services = [stored.service for one in self.rounds for stored in one.stored]
-        return all(one.service.sends == one.service.rows_at_most for one in services) and not any(
-            view.oracle.noise for one in services for channel in one.channels for view in channel.views
+        return all(service.service.sends == service.service.rows_at_most for service in services) and not any(
+            view.oracle.noise for service in services for channel in service.channels for view in channel.views
         )
 
     @property
@@ -146,7 +146,7 @@ class ReportProvenance:
         """Return the provenance of a sum; refuse estimates from the same reports that cannot be combined."""
         parts = dict(self.parts)
         for people, terms in other.parts:
-            shared = people not in parts and any(known.reports & people.reports for known in parts)
+            shared = people not in parts and any(part.reports & people.reports for part in parts)
             if shared or other.superpopulation != self.superpopulation:
                 message = (
                     "These estimates share reports, but come from different joins, decoders or options, so the error "

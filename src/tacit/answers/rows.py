@@ -79,12 +79,12 @@ class PendingComposite(Pending):
         estimates = [part.at(1 - (1 - level) / max(1, uncertain)) for part in self.parts]
         if isinstance(self.column, Mode):
             first = max(range(len(estimates)), key=lambda place: estimates[place].value)
-            possible = self.column.possible([(one.low, one.high) for one in estimates])
-            return Choice(first, possible, max(one.n for one in estimates), level)
-        ends = [(one.low, one.high) for one in estimates]
-        value, low, high = self.column.between([one.value for one in estimates], ends)
-        freedom = min(one.freedom for one in estimates)
-        people = max(one.n for one in estimates)
+            possible = self.column.possible([(estimate.low, estimate.high) for estimate in estimates])
+            return Choice(first, possible, max(estimate.n for estimate in estimates), level)
+        ends = [(estimate.low, estimate.high) for estimate in estimates]
+        value, low, high = self.column.between([estimate.value for estimate in estimates], ends)
+        freedom = min(estimate.freedom for estimate in estimates)
+        people = max(estimate.n for estimate in estimates)
         if self.column.end:
             end = low if self.column.end == "low" else high
             return Estimate(end, 0.0, people, level, interval=(end, end))
@@ -94,7 +94,7 @@ class PendingComposite(Pending):
 
         def shift() -> float:
             moved = [(e.value - e.max_shift_per_1pct, e.value + e.max_shift_per_1pct) for e in estimates]
-            _, least, most = self.column.between([one.value for one in estimates], moved)
+            _, least, most = self.column.between([estimate.value for estimate in estimates], moved)
             return max(most - value, value - least)
 
         return Estimate(value, error, people, level, freedom, interval=(low, high), shift=shift)
@@ -125,8 +125,8 @@ def possible_notes(bound: Bound, rows: list[Row], options: Options) -> list[str]
     place, descending = order[0].place, order[0].descending
     level = 1 - (1 - options.confidence) / len(rows)
     estimates = [row[place].at(level) for _, row in rows]
-    ends = [(-one.high, -one.low) if descending else (one.low, one.high) for one in estimates]
-    possible = [i for i, (low, _) in enumerate(ends) if sum(other[1] < low for other in ends) < limit]
+    ends = [(-estimate.high, -estimate.low) if descending else (estimate.low, estimate.high) for estimate in estimates]
+    possible = [i for i, (low, _) in enumerate(ends) if sum(end[1] < low for end in ends) < limit]
     keys = [i for i in range(len(bound.names)) if bound.is_key(i)]
     names = [", ".join(str(rows[i][1][key]) for key in keys) or f"row {i + 1}" for i in possible]
     if len(possible) <= limit:

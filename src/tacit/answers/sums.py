@@ -370,7 +370,7 @@ def stored_types(engine: Engine, rounds: Sequence[Round]) -> list[StoredTypes]:
         for one in rounds
     ]
     anywhere = [frozenset[str]().union(*some) for some in zip(*texts, strict=True)]
-    return [StoredTypes(some, anywhere) for some in texts]
+    return [StoredTypes(text, anywhere) for text in texts]
 
 
 def _sum_in_engine(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sums]:

@@ -35,12 +35,12 @@ Types = Callable[[str], Mapping[str, pa.DataType]]
 
 def _question_of(services: Sequence[Service], *, public: bool) -> str:
     """Return the question that counts the people of the services, by all public columns or by none."""
-    keys = [column(own.name, one.name) for one in services for own in one.public if public]
+    keys = [column(own.name, service.name) for service in services for own in service.public if public]
     first, *others = services
     query = select([*keys, with_alias(count_people(), "n")], table(first.name))
     for one in others:
         query.append("joins", exp.Join(this=table(one.name), using=[exp.to_identifier(first.key, quoted=True)]))
-    return group_by(query, [own.copy() for own in keys]).sql(dialect="duckdb")
+    return group_by(query, [key.copy() for key in keys]).sql(dialect="duckdb")
 
 
 def synthetic_people(

@@ -53,18 +53,18 @@ def union_of(
     statement, parts = union
     answers = [ask(part.sql(dialect="duckdb")) for part in parts]
     first = answers[0]
-    places = [[name in one.estimates for name in one.columns] for one in answers]
-    if any(own != places[0] for own in places):
+    places = [[name in answer.estimates for name in answer.columns] for answer in answers]
+    if any(place != places[0] for place in places):
         message = "All parts of UNION ALL need the same columns: estimates under estimates, groups under groups."
         raise UnsupportedSqlError(message, code="unsupported-union", text=text)
-    notes = dict.fromkeys(note for one in answers for note in one.notes)
-    rows = _order_and_limit(statement, [list(row) for one in answers for row in one.rows], first, text)
+    notes = dict.fromkeys(note for answer in answers for note in answer.notes)
+    rows = _order_and_limit(statement, [list(row) for answer in answers for row in answer.rows], first, text)
     plan = "\n\n".join
     made = Answer(
         first.columns,
         rows,
         notes=[*notes],
-        plan=lambda: plan(one.explain() for one in answers),
+        plan=lambda: plan(answer.explain() for answer in answers),
         estimates=first.estimates,
     )
     counted = [part.sql(dialect="duckdb") for part, one in zip(parts, answers, strict=True) if one.has_privacy]

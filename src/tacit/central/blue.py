@@ -65,7 +65,7 @@ class Blue:
     def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
         """Return the noisy views."""
         shares = service_shares(records.service)
-        views = Views(records.sizes, epsilon, [(one.levels, one.shares) for one in shares])
+        views = Views(records.sizes, epsilon, [(share.levels, share.shares) for share in shares])
         table = records.table()
         for depths, law in views.laws.items():
             views.counts[depths] = source.noisy(aggregate(table, views.levels_of(depths)), law)
@@ -165,8 +165,8 @@ class Views:
             second = fourth = 0.0
             for depths, law in self.laws.items():
                 squares = [split[i][depth] ** 2 for i, depth in enumerate(depths)]
-                second += law.variance * math.prod(float(one.sum()) for one in squares)
-                fourth += law.variance**2 * math.prod(float(one @ one) for one in squares)
+                second += law.variance * math.prod(float(square.sum()) for square in squares)
+                fourth += law.variance**2 * math.prod(float(square @ square) for square in squares)
             draws.append(second**2 / fourth if fourth else 1.0)
         return math.sqrt(max(0.0, self.covariance(functional, functional))), min(draws, default=1.0)
 

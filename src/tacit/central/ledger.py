@@ -214,7 +214,7 @@ class Ledger:
         return BudgetError(message, code="budget-spent")
 
     def _too_much_delta(self, charges: Sequence[Charge]) -> BudgetError:
-        asked = sum((one.delta for one in charges), Fraction(0))
+        asked = sum((charge.delta for charge in charges), Fraction(0))
         message = (
             f"This would spend a delta of {float(asked):.3g}, but {float(self.delta - self._deltas + asked):.3g} is "
             f"left in {self._name!r}. Nothing was spent. Use noise='laplace', or a new ledger with delta=."

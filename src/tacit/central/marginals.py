@@ -304,13 +304,14 @@ class MarginalTables:
     def facts(self) -> dict[str, Any]:
         """Return the metadata of a file."""
         return {
-            "attributes": [[own.name, own.ordered, own.apart] for own in self.attributes],
+            "attributes": [[attribute.name, attribute.ordered, attribute.apart] for attribute in self.attributes],
             "tables": [
                 {
                     "attributes": list(table.attributes),
                     **_law_facts(table.law),
                     "partitions": [
-                        None if len(own) == int(own.max()) + 1 else own.tolist() for own in table.partitions
+                        None if len(partition) == int(partition.max()) + 1 else partition.tolist()
+                        for partition in table.partitions
                     ],
                 }
                 for table in self.tables
@@ -319,8 +320,8 @@ class MarginalTables:
 
     def columns(self) -> pa.Table:
         """Return the counts of all tables, one after another, last attribute fastest."""
-        numbers = np.repeat(np.arange(len(self.tables), dtype=np.int32), [own.counts.size for own in self.tables])
-        return pa.table({"table": numbers, "count": np.concatenate([own.counts.ravel() for own in self.tables])})
+        numbers = np.repeat(np.arange(len(self.tables), dtype=np.int32), [table.counts.size for table in self.tables])
+        return pa.table({"table": numbers, "count": np.concatenate([table.counts.ravel() for table in self.tables])})
 
     @classmethod
     def of_file(cls, sizes: tuple[int, ...], facts: Mapping[str, Any], table: pa.Table) -> Self:
@@ -334,15 +335,15 @@ class MarginalTables:
 
 def _read(sizes: tuple[int, ...], tables: Sequence[Mapping[str, Any]], counts: Ints) -> Iterator[Counted]:
     start = 0
-    for own in tables:
-        attributes = tuple(own["attributes"])
+    for table in tables:
+        attributes = tuple(table["attributes"])
         partitions = tuple(
             np.arange(sizes[i]) if cells is None else np.array(cells, dtype=np.int64)
-            for i, cells in zip(attributes, own["partitions"], strict=True)
+            for i, cells in zip(attributes, table["partitions"], strict=True)
         )
         shape = [int(cells.max()) + 1 for cells in partitions]
         stop = start + math.prod(shape)
-        law: Law = Gaussian(Fraction(own["rho"])) if "rho" in own else Laplace(Fraction(own["epsilon"]))
+        law: Law = Gaussian(Fraction(table["rho"])) if "rho" in table else Laplace(Fraction(table["epsilon"]))
         yield Counted(attributes, partitions, counts[start:stop].reshape(shape), law)
         start = stop
 

@@ -33,10 +33,14 @@ def run(options: argparse.Namespace) -> int:
         message = f"--trials is {options.trials:g}; it must be a number from 1 to {MAX_TRIALS:,}."
         raise UsageError(message, code="bad-option")
     collections = [Collection.from_file(path) for path in options.files]
-    trials = {one.id: run_trials(one, int(options.trials)) for one in collections} if options.trials else {}
+    trials = (
+        {collection.id: run_trials(collection, int(options.trials)) for collection in collections}
+        if options.trials
+        else {}
+    )
     readers = _readers(options)
     if options.json:
-        shown = [_data(one, trials, readers) for one in collections]
+        shown = [_data(collection, trials, readers) for collection in collections]
         print(json.dumps(shown[0] if len(shown) == 1 else shown, indent=1))
     else:
         for one in collections:
@@ -49,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         write(options.report, gather(collections, made=made, log=log, trials=trials, readers=readers), collections, log)
         if not options.json:
             print(f"evidence written to {options.report}; verify it with tacit audit --verify {options.report}")
-    fine = all(one.audit().ok for one in collections) and all(trial.ok for trial in trials.values())
+    fine = all(collection.audit().ok for collection in collections) and all(trial.ok for trial in trials.values())
     return 0 if fine else 1
 
 

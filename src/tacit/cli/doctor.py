@@ -48,12 +48,12 @@ def run(options: argparse.Namespace) -> int:
     """Print all findings; exit with 1 if anything is wrong."""
     findings = list(_findings(options))
     if options.json:
-        print(json.dumps([asdict(one) for one in findings], indent=1))
+        print(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:
         for one in findings:
             fix = f"\n  run: {one.fix}" if one.ok is False else ""
             print(f"{MARKS[one.ok]} {one.what}: {one.detail}{fix}")
-    return 1 if any(one.ok is False for one in findings) else 0
+    return 1 if any(finding.ok is False for finding in findings) else 0
 
 
 def _findings(options: argparse.Namespace) -> Iterator[Finding]:

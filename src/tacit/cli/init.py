@@ -141,7 +141,7 @@ def _service_text(service: ProposedService) -> str:
     if service.at_most is not None:
         lines.append(f"at_most = {service.at_most}             # rows of a person that count")
     lines.append("attributes = [")
-    lines += [_attribute_text(one) for one in service.columns if one.settings]
+    lines += [_attribute_text(column) for column in service.columns if column.settings]
     return "\n".join([*lines, "]\n"])
 
 

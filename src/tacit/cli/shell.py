@@ -61,7 +61,7 @@ class Shell:
 
     def words(self) -> list[str]:
         """Return the words for completion: commands, tables and columns."""
-        return [*self._commands, ".quit", *(name for one in self._shapes() for name in _names(one))]
+        return [*self._commands, ".quit", *(name for shape in self._shapes() for name in _names(shape))]
 
     def take(self, text: str, *, cancels: bool) -> bool:
         """Answer a question or run a command; return whether the shell continues."""

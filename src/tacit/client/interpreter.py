@@ -42,8 +42,12 @@ class Interpreter:
     @property
     def dictionaries(self) -> dict[str, int]:
         """The SHA-256 of every dictionary that is not loaded yet, and how many values it has."""
-        columns = [one for service in self._services.values() for one in service.attributes]
-        return {one["dictionary"]: one["size"] for one in columns if "dictionary" in one and "values" not in one}
+        columns = [attribute for service in self._services.values() for attribute in service.attributes]
+        return {
+            column["dictionary"]: column["size"]
+            for column in columns
+            if "dictionary" in column and "values" not in column
+        }
 
     def load_dictionary(self, data: bytes) -> None:
         """Load the bytes of a dictionary's file; refuse a file that the contract does not name."""

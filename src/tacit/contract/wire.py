@@ -78,7 +78,7 @@ def _is_second(compiled: ServiceContract) -> bool:
     """Return whether a service needs version 2."""
     nested = all(own == Levels.of(one) for one, own in zip(compiled.service.sensitive, compiled.levels, strict=False))
     categories = [one for one in compiled.service.sensitive if isinstance(one, Categorical)]
-    other = any(one.ordered or one.dictionary is not None for one in categories)
+    other = any(category.ordered or category.dictionary is not None for category in categories)
     return compiled.service.typed or other or not nested or any(channel.weights for channel in compiled.channels)
 
 
@@ -343,7 +343,7 @@ def _read_views(data: Mapping[str, Any], levels: Sequence[Levels], limits: _Limi
         limits.take(math.prod(map(len, ranges)), count)
         return list(itertools.product(*ranges))
     if "parities" in data:
-        order, sizes = data["parities"], [own.size for own in levels]
+        order, sizes = data["parities"], [level.size for level in levels]
         _require(1 <= order <= sum(size > 1 for size in sizes), "bad-views")
         limits.take(parity_count(sizes, order), count)
         return parity_views(sizes, order)

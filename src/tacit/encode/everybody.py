@@ -45,7 +45,7 @@ def encode_everybody(
         asked = {name: _mark_asked(contract, column) for name, column in keys.items()}
         sources = {name: table.filter(asked[name]) for name, table in sources.items()}
         keys = {name: column.filter(asked[name]) for name, column in keys.items()}
-        people = None if people is None else cast("list[str]", [one for one in people if contract.asks(one)])
+        people = None if people is None else cast("list[str]", [person for person in people if contract.asks(person)])
     for name, column in keys.items():
         order = key_order(column) if contract[name].service.one_to_one else None
         if order is not None:

@@ -195,10 +195,10 @@ def variance_shares(decoder: Decoder, attributes: Iterable[tuple[int, ...]]) -> 
     """
     sizes = tuple(levels.size for levels in decoder.service.levels)
     typical = []
-    for own in attributes:
-        for halves in itertools.product((False, True), repeat=len(own)):
+    for attribute in attributes:
+        for halves in itertools.product((False, True), repeat=len(attribute)):
             made = Functional.constant(sizes)
-            for i, half in zip(own, halves, strict=True):
+            for i, half in zip(attribute, halves, strict=True):
                 values = np.arange(sizes[i])
                 vector = abs(values - sizes[i] // 2) <= (sizes[i] // 4 if half else 0)
                 made = made * Functional.of(sizes, i, vector)
@@ -219,7 +219,7 @@ def _batches(grid: Grid, terms: Terms) -> list[TermBatch]:
 
 def _products_at(cells: Codes, axes: Sequence[Vector], picks: Codes) -> Vector:
     """Return the value of each product at each cell; 0 at cell -1."""
-    places = np.unravel_index(np.maximum(cells, 0), [own.shape[1] for own in axes])
+    places = np.unravel_index(np.maximum(cells, 0), [axis.shape[1] for axis in axes])
     values = np.ones((len(cells), len(picks)))
     for k, own in enumerate(axes):
         values *= own[picks[:, k]][:, places[k]].T

@@ -137,7 +137,7 @@ def totals_of(batch: FunctionalBatch, tallies: Tallies) -> Vector:
     gathered: dict[Shared, tuple[float, list[Vector]]] = {}
     for block in blocks:
         reports, sums = gathered.get(block.shared, (0.0, []))
-        rows = [one.contract(_known_sum(one.way, block.views, tallies)) for one in block.readings]
+        rows = [reading.contract(_known_sum(reading.way, block.views, tallies)) for reading in block.readings]
         reports += tallies.reports_of(block.views)
         gathered[block.shared] = reports, [x + y for x, y in zip(sums, rows, strict=True)] if sums else rows
     for shared, (reports, sums) in gathered.items():

@@ -42,7 +42,7 @@ class Term:
     @cached_property
     def is_indicator(self) -> bool:
         """Whether it is a product of zeros and ones, and so its own square."""
-        return self.coefficient == 1 and all(((own == 0) | (own == 1)).all() for own in self.factors.values())
+        return self.coefficient == 1 and all(((factor == 0) | (factor == 1)).all() for factor in self.factors.values())
 
     @cached_property
     def vanishes(self) -> bool:

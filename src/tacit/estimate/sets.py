@@ -45,7 +45,7 @@ class Sets:
 
     def home(self, attributes: tuple[int, ...]) -> tuple[int, ...] | None:
         """Return the smallest set that shows some attributes together."""
-        fitting = [own for own in self._grids if set(attributes) <= set(own)]
+        fitting = [grid for grid in self._grids if set(attributes) <= set(grid)]
         return min(fitting, key=lambda own: (len(own), own), default=None)
 
     def whole(self, terms: Terms, home: tuple[int, ...]) -> tuple[Grid, Terms]:
@@ -63,7 +63,7 @@ class Sets:
     def _together(self, attributes: tuple[int, ...]) -> dict[tuple[int, ...], float]:
         """Return the sets that show all of some attributes, with what they tell of products over them, as shares."""
         if attributes not in self._shares:
-            showing = [own for own in self._grids if set(attributes) <= set(own)]
+            showing = [grid for grid in self._grids if set(attributes) <= set(grid)]
             tells = {}
             for own in showing:
                 trees = dict(zip(own, self._grids[own].trees, strict=True))
@@ -99,7 +99,7 @@ class Sets:
     def _spread(self, attribute: int) -> dict[tuple[int, ...], Vector | float]:
         """Return D_s for every set s that shows an attribute; shares, if the attribute is large."""
         if attribute not in self._spreads:
-            showing = [own for own in self._grids if attribute in own]
+            showing = [grid for grid in self._grids if attribute in grid]
             size = self._service.levels[attribute].size
             if len(showing) == 1:
                 self._spreads[attribute] = {showing[0]: 1.0}

@@ -80,14 +80,14 @@ def _describe(collection: Collection) -> Claims:
     contract = collection.contract
     services = [
         {
-            "service": one.service.name,
-            "mechanism": one.layout,
-            "reports": one.service.sends * len(one.channels),
-            "sensitive": [attribute.name for attribute in one.service.sensitive],
-            "public": [one.service.key, *(attribute.name for attribute in one.service.public)],
-            "membership": "hidden" if one.service.extras else "public",
+            "service": service.service.name,
+            "mechanism": service.layout,
+            "reports": service.service.sends * len(service.channels),
+            "sensitive": [attribute.name for attribute in service.service.sensitive],
+            "public": [service.service.key, *(attribute.name for attribute in service.service.public)],
+            "membership": "hidden" if service.service.extras else "public",
         }
-        for one in contract.services
+        for service in contract.services
     ]
     panel = contract.panel
     seats = {"panel": {"name": panel.name, "rounds": panel.rounds, "reports": panel.reports}} if panel else {}
@@ -100,12 +100,12 @@ def total_claims(collections: Iterable[Collection]) -> Claims:
     worst: dict[tuple[str, str], Fraction] = {}
     budget: dict[tuple[str, str], Fraction] = {}
     bounded = True
-    for one in collections:
-        label = f"panel {one.panel.name}" if one.panel else one.contract.round
-        place, ratio = (label, schema_hash(one.schema)), one.audit().ratio
+    for collection in collections:
+        label = f"panel {collection.panel.name}" if collection.panel else collection.contract.round
+        place, ratio = (label, schema_hash(collection.schema)), collection.audit().ratio
         bounded &= ratio is not None
         worst[place] = max(worst.get(place, Fraction(1)), ratio or Fraction(1))
-        budget[place] = max(budget.get(place, Fraction(0)), one.contract.epsilon)
+        budget[place] = max(budget.get(place, Fraction(0)), collection.contract.epsilon)
     ratio = Fraction(1)
     for largest in worst.values():
         ratio *= largest

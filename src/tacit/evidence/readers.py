@@ -53,11 +53,11 @@ def central_claims(collections: Iterable[Collection], readers: Readership) -> Cl
     """
     by_collection: Claims = {}
     worst: dict[tuple[str, str], tuple[float, Fraction]] = {}
-    for one in collections:
-        label = f"panel {one.panel.name}" if one.panel else one.contract.round
-        loss, place = readers.loss(one), (label, schema_hash(one.schema))
-        by_collection[one.id] = {name: value for name, value in loss.to_data().items() if name != "conditions"}
-        stated = (one.audit().worst_loss, Fraction(0)) if loss.epsilon is None else (loss.epsilon, loss.delta)
+    for collection in collections:
+        label = f"panel {collection.panel.name}" if collection.panel else collection.contract.round
+        loss, place = readers.loss(collection), (label, schema_hash(collection.schema))
+        by_collection[collection.id] = {name: value for name, value in loss.to_data().items() if name != "conditions"}
+        stated = (collection.audit().worst_loss, Fraction(0)) if loss.epsilon is None else (loss.epsilon, loss.delta)
         before = worst.get(place, (0.0, Fraction(0)))
         worst[place] = max(before[0], stated[0]), max(before[1], stated[1])
     total = sum((Fraction(epsilon) for epsilon, _ in worst.values() if math.isfinite(epsilon)), Fraction(0))

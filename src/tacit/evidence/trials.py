@@ -111,13 +111,17 @@ class Trials:
 def run_trials(collection: Collection, trials: int, *, encode: Encode | None = None) -> Trials:
     """Encode people of each kind repeatedly, with the public encoder or another one, and count."""
     encoder: Encode = encode or collection.encode
-    services = [one for one in collection.contract.services if not one.derived]  # baselines first round at random
+    services = [
+        service for service in collection.contract.services if not service.derived
+    ]  # baselines first round at random
     counts: dict[Place, Counts] = {}
-    pairs = [(one, first, second) for one in services for first, second in _pairs(one)]
+    pairs = [(service, first, second) for service in services for first, second in _pairs(service)]
     for kind in ("low", "high", "none"):
         for start in range(0, trials, AT_ONCE):
             people = range(start, min(start + AT_ONCE, trials))
-            tables = {one.service.name: _rows(one.service, kind, people) for one in collection.contract.services}
+            tables = {
+                service.service.name: _rows(service.service, kind, people) for service in collection.contract.services
+            }
             reports = encoder(people=people, **tables)
             for one, first, second in pairs:
                 if kind in (first, second):

@@ -49,7 +49,7 @@ class Calm:
                 axes = tuple(k for k in range(table.shares.ndim) if k not in kept)
                 tables.append(table.shares.sum(axis=axes).transpose(np.argsort(np.argsort(order))))
                 precisions.append(np.asarray(np.min(table.precision)))
-        return cls(tuple(own.size for own in attributes), tuple(views), tuple(tables), tuple(precisions))
+        return cls(tuple(attribute.size for attribute in attributes), tuple(views), tuple(tables), tuple(precisions))
 
     @cached_property
     def consistent(self) -> tuple[Vector, ...]:

@@ -59,18 +59,19 @@ def likeliest(oracles: Sequence[Oracle], counts: npt.NDArray[np.int64]) -> Likel
 
     There is an axis for each attribute; leading axes are independent problems.
     """
-    if math.prod(one.alphabet for one in oracles) > MOST_EM_CELLS:
+    if math.prod(oracle.alphabet for oracle in oracles) > MOST_EM_CELLS:
         message = "Expectation maximisation enumerates all combinations of codes; these attributes have too many."
         raise UnanswerableError(message, code="table-too-large")
     axes = tuple(range(counts.ndim - len(oracles), counts.ndim))
     seen = counts / counts.sum(axis=axes, keepdims=True)
-    chances = [rows_of(one) for one in oracles]
+    chances = [rows_of(oracle) for oracle in oracles]
     inverses: list[Vector] = [
-        (one.support(np.arange(one.alphabet)).T.astype(np.float64) - float(one.lie)) / float(one.keep - one.lie)
-        for one in oracles
+        (oracle.support(np.arange(oracle.alphabet)).T.astype(np.float64) - float(oracle.lie))
+        / float(oracle.keep - oracle.lie)
+        for oracle in oracles
     ]
     start = along(seen, inverses)
-    cells = math.prod(one.domain for one in oracles)
+    cells = math.prod(oracle.domain for oracle in oracles)
     table = norm_sub(start.reshape(*start.shape[: axes[0]], cells)).reshape(start.shape)
     table = 0.9 * table + 0.1 / cells  # a zero start stays zero
     rounds, change = 0, np.inf

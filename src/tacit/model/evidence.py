@@ -170,8 +170,8 @@ def observe(
             axes.append(_merge(cells, fine[k], counts[k]))
             partitions.append(cells if axes[-1] is None else axes[-1][cells])
         shares, variance = _marginal(table, attributes, axes)
-        trace = tuple(own.tobytes() for own in partitions)
-        if not any(own.any() for own in partitions):
+        trace = tuple(partition.tobytes() for partition in partitions)
+        if not any(partition.any() for partition in partitions):
             continue
         for k, (key, own) in enumerate(zip(trace, partitions, strict=True)):
             if key not in places[k]:

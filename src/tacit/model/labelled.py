@@ -30,7 +30,7 @@ class Marginal(Answer):
 
     def __init__(self, names: Sequence[str], labels: Sequence[Sequence[Any]], counts: Vector, answer: Answer) -> None:
         super().__init__(answer.columns, answer.rows, notes=answer.notes, estimates=("count",))
-        self.names, self.labels, self.counts = tuple(names), [tuple(own) for own in labels], counts
+        self.names, self.labels, self.counts = tuple(names), [tuple(label) for label in labels], counts
 
     def plot(self, column: str | None = None, *, path: Any = None) -> Picture:
         """Chart the table as SVG, which notebooks display; ``path`` also writes it to a file."""
@@ -43,7 +43,7 @@ def label_table(
     attributes: Sequence[Ordinal | Categorical], table: Table, people: int, confidence: float, most: float
 ) -> Marginal:
     """Return the table of counts with the original values as labels; ``most`` bounds the number of people."""
-    labels = [[shown_value(own, i) for i in range(own.size)] for own in attributes]
+    labels = [[shown_value(attribute, i) for i in range(attribute.size)] for attribute in attributes]
     counts, errors = people * table.frequencies, people * table.errors
     unbiased = counts if table.unbiased is None else people * table.unbiased
     cells = zip(counts.ravel().tolist(), errors.ravel().tolist(), unbiased.ravel().tolist(), strict=True)
@@ -52,7 +52,7 @@ def label_table(
         (*values, _estimate(*cell, people, confidence, most) if processed else Estimate(*cell[:2], people, confidence))
         for values, cell in zip(itertools.product(*labels), cells, strict=True)
     ]
-    names = [own.name for own in attributes]
+    names = [attribute.name for attribute in attributes]
     return Marginal(names, labels, counts, Answer([*names, "count"], rows, notes=table.notes))
 
 

@@ -153,4 +153,4 @@ def _variances(observed: Observed) -> tuple[Vector, bool]:
     information = along(observed.weight, squares)
     known = information > 1e-9 * information.max()
     inverse = np.where(known, 1 / np.where(known, information, 1.0), 0.0)
-    return along(inverse, [own**2 for own in waves]), int(known.sum()) >= cells - 1
+    return along(inverse, [wave**2 for wave in waves]), int(known.sum()) >= cells - 1

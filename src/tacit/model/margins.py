@@ -71,8 +71,8 @@ class Margins:
         leading = spread.ndim - self._root.ndim
         weighted = self._root * spread
         sums = [
-            weighted.sum(axis=tuple(leading + axis for axis in own)).reshape(*spread.shape[:leading], -1)
-            for own in self._others
+            weighted.sum(axis=tuple(leading + axis for axis in other)).reshape(*spread.shape[:leading], -1)
+            for other in self._others
         ]
         first, others = sums[0], np.concatenate([sums[0][..., :0], *sums[1:]], axis=-1)
         rest = (others - first @ self._beside) @ self._rest

@@ -230,7 +230,7 @@ class Model:
     def _possible(self, face: Key) -> Vector:
         """Return 1 for possible combinations of cells: an extra cell of one attribute is that of all attributes."""
         cells = [self._cells_of(i, PAIR_CELLS) for i in face]
-        table = np.ones([int(own.max()) + 1 for own in cells])
+        table = np.ones([int(cell.max()) + 1 for cell in cells])
         for (a, i), (b, j) in itertools.combinations(enumerate(face), 2):
             presence = self.attributes[i].presence
             if presence is not None and presence == self.attributes[j].presence:
@@ -261,7 +261,7 @@ class Model:
             if len(face) > 2:
                 places, axes = list(itertools.combinations(range(len(face)), 2)), []
                 given = [self._pair((face[a], face[b])) for a, b in places]
-            base = maximum_entropy([len(own) for own in marginals], places, given, self._possible(face)).table
+            base = maximum_entropy([len(marginal) for marginal in marginals], places, given, self._possible(face)).table
             fit = settled_fit(
                 self.evidence,
                 face,
@@ -300,14 +300,14 @@ class Model:
                 chain = chain @ np.divide(own, given, out=np.zeros_like(own), where=given > 0)
             return chain
         sides = [indicators(self._cells_of(i, PAIR_CELLS)) @ self.values(i) for i in pair]
-        return maximum_entropy([len(own) for own in sides], [(0,), (1,)], sides, self._possible(pair)).table
+        return maximum_entropy([len(side) for side in sides], [(0,), (1,)], sides, self._possible(pair)).table
 
     def _path(self, pair: Key) -> list[int]:
         """Return attributes from one to another, each shown with the next; empty if there is no such path."""
         with self._door:
             if self._tree is None:
                 edges = {own for shown in self._shown for own in itertools.combinations(sorted(shown), 2)}
-                edges = {own for own in edges if all(self._varies(i) for i in own)}
+                edges = {edge for edge in edges if all(self._varies(i) for i in edge)}
                 few = edges if len(edges) <= MOST_EDGES else set()
                 self._tree = spanning_tree({own: mutual_information(self._pair(own)) for own in sorted(few)})
         return path_between(self._tree, *pair)
@@ -381,7 +381,7 @@ class Model:
             if not any(set(pair) <= set(face) for face in wide):
                 given[places[pair[0]], places[pair[1]]] = self._pair(pair)
         tables = [along(table, [sides[axis] for axis in axes]) for axes, table in given.items()]
-        sizes = [len(own) for own in groups]
+        sizes = [len(group) for group in groups]
         table = tables[0] if len(attributes) == 2 else maximum_entropy(sizes, list(given), tables).table
         return Joint(attributes, tuple(groups), values, table)
 
@@ -393,7 +393,7 @@ class Model:
             terms = [term for functional in functionals for term in functional.terms]
             vectors = [term.factors[attribute] for term in terms if attribute in term.factors]
             groups.append(classes(np.unique(vectors, axis=0), self.values(attribute), most))
-        if math.prod(len(own) for own in groups) > JOINT_CELLS:
+        if math.prod(len(group) for group in groups) > JOINT_CELLS:
             message = f"{len(attributes)} attributes are too many for maximum entropy. Ask for fewer."
             raise UnanswerableError(message)
         return groups

@@ -40,7 +40,7 @@ class ParityTables:
     def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
         """Return the table of some attributes, and the number of people."""
         masks = [range(1 << bits_of(self.sizes[i])) for i in attributes]
-        means, variances = np.ones([len(own) for own in masks]), np.zeros([len(own) for own in masks])
+        means, variances = np.ones([len(mask) for mask in masks]), np.zeros([len(mask) for mask in masks])
         for chosen in itertools.product(*masks):
             if any(chosen):
                 place = self._place(dict(zip(attributes, chosen, strict=True)))

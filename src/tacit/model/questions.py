@@ -203,7 +203,7 @@ class _Apart:
     def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
         channels = [self._channel(i) for i in attributes]
         oracles: list[Oracle] = [self._service.channels[number].views[0].oracle for number in channels]
-        counts = self._joint(channels, [one.alphabet for one in oracles])
+        counts = self._joint(channels, [oracle.alphabet for oracle in oracles])
         fit = likeliest(oracles, counts)
         sizes = [self.sizes[i] for i in attributes]
         how = f"maximum-likelihood frequencies after {fit.rounds} iterations of expectation maximisation"

@@ -88,7 +88,7 @@ class Services:
     @property
     def first(self) -> list[int]:
         """The place of each service's first attribute; the last number is that of public classes."""
-        widths = [len(one.service.sensitive) + (one.extras > 0) for one in self.services]
+        widths = [len(service.service.sensitive) + (service.extras > 0) for service in self.services]
         return [0, *itertools.accumulate(widths)]
 
     def attributes(self) -> list[Attribute]:
@@ -165,7 +165,10 @@ def model_of(
             for left, right in itertools.product(known.places(a, asked), known.places(b, asked)):
                 public = len(attributes) - 1, one.group, shares
                 evidence += paired_tables((sides[a], sides[b]), (left, right), times, public)
-    rows = sum(float(one.times.sum()) / math.prod(len(service.channels) for service in one.services) for one in reports)
+    rows = sum(
+        float(report.times.sum()) / math.prod(len(service.channels) for service in report.services)
+        for report in reports
+    )
     return Model(attributes, evidence, rows, {len(attributes) - 1: shares})
 
 

@@ -83,13 +83,13 @@ class Models:
             kept = self._kept.get(key)
             if kept is None or changes is None or kept[0] != changes:
                 fetched = fetch()
-                if not any(one.times.sum() for one in fetched.tiers):
+                if not any(tier.times.sum() for tier in fetched.tiers):
                     message = "There are no reports to build tables from. Load some first."
                     raise ReportError(message, code="no-reports")
                 same = kept is not None and kept[1].equals(fetched)
                 model = kept[2] if kept and same else fetched.model(asked)
                 self._kept.pop(key, None)
-                if changes is not None and sum(len(one.times) for one in fetched.tiers) > MOST_ROWS:
+                if changes is not None and sum(len(tier.times) for tier in fetched.tiers) > MOST_ROWS:
                     fetched = Fetched((), fetched.classes)
                 self._kept[key] = kept = changes, fetched, model
                 while len(self._kept) > MOST_MODELS:
@@ -110,8 +110,8 @@ class Models:
     def _reports(self, service: ServiceContract, table: str, rollup: bool) -> Reports:  # noqa: FBT001
         counts = code_counts(self.engine, table, rollup=rollup)
         channels = np.concatenate([np.zeros(0, np.int64), *(np.full(len(own[0]), c) for c, own in counts.items())])
-        codes = np.concatenate([np.zeros(0, np.int64), *(own[0] for own in counts.values())])
-        times = np.concatenate([np.zeros(0, np.int64), *(own[1] for own in counts.values())])
+        codes = np.concatenate([np.zeros(0, np.int64), *(count[0] for count in counts.values())])
+        times = np.concatenate([np.zeros(0, np.int64), *(count[1] for count in counts.values())])
         return Reports((service,), (channels,), (codes,), times, np.zeros(len(codes), dtype=np.int64))
 
 

@@ -175,7 +175,7 @@ class Fit:
         waves, known = self._waves
         axes = tuple(range(1, directions.ndim))
         cells = math.prod(self.observed.shape)
-        seen = along(directions - directions.mean(axes, keepdims=True), [own.T for own in waves])
+        seen = along(directions - directions.mean(axes, keepdims=True), [wave.T for wave in waves])
         return cast("Vector", (seen**2 / (cells + known)).sum(axes))
 
     @cached_property

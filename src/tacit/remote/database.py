@@ -132,7 +132,7 @@ class RemoteDatabase:
         names = answer.columns[:-1]
         labels = [list(dict.fromkeys(row[place] for row in answer)) for place in range(len(names))]
         counts = np.array([row[-1].value for row in answer])
-        return Marginal(names, labels, counts.reshape([len(one) for one in labels]), answer)
+        return Marginal(names, labels, counts.reshape([len(label) for label in labels]), answer)
 
     def synthesize(
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None

@@ -47,7 +47,7 @@ class Asking:
 
     def privacy(self, *collections: Collection) -> Privacy:
         """Return what reports of the collections reveal about a person, and what answers reveal by now."""
-        rounds = [part for one in collections for part in self.snapshots.rounds_with_people(one.parts)]
+        rounds = [part for collection in collections for part in self.snapshots.rounds_with_people(collection.parts)]
         return privacy_of(rounds, lambda one: self.snapshots.crowd(one.id))
 
     def marginal(self, attributes: Sequence[str], *, asker: str = "", **options: Any) -> Answer:

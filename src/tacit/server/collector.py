@@ -334,7 +334,7 @@ class Collector(Asking):
 
     def _known_services(self, collection: str, services: Sequence[str]) -> list[str]:
         """Return the named services that a collection has."""
-        return [one.name for one in self._published[collection].schema.services if one.name in services]
+        return [service.name for service in self._published[collection].schema.services if service.name in services]
 
     def reported_slots(
         self, collection: str, person: Person, services: Sequence[str] | None = ()

@@ -227,7 +227,7 @@ class Keys:
         sending = [key.services for key in self._keys if key.name == name and "ingest" in key.scopes]
         if not sending:
             return None
-        return tuple({one for services in sending for one in services}) if all(sending) else ()
+        return tuple({service for services in sending for service in services}) if all(sending) else ()
 
     def secrets(self, name: str) -> list[str]:
         """Return the secrets with which a service signs tokens: two during rotation."""

@@ -104,7 +104,7 @@ class Bound:
             )
             raise UnsupportedSqlError(message, code="too-many-groups", text=self.scope.text)
         classes = [key.classes for key in self.keys if key.public is None]
-        possible = [[i for i, (_, holds) in enumerate(known) if (self.where * holds).pieces] for known in classes]
+        possible = [[i for i, (_, holds) in enumerate(class_) if (self.where * holds).pieces] for class_ in classes]
         return [group for group in itertools.product(*possible) if not group or self.members(group).pieces]
 
     def members(self, group: tuple[int, ...]) -> Total:
@@ -240,9 +240,9 @@ def _spelled_out(scope: Scope, statement: exp.Select, node: exp.Expr) -> exp.Exp
     """Return an output column with names of other output columns replaced by their expressions."""
     columns = {a.name.lower() for source in scope.sources for a in source.service.attributes}
     named = {
-        one.alias.lower(): one.this
-        for one in statement.expressions
-        if isinstance(one, exp.Alias) and one.this is not node and one.find(exp.AggFunc)
+        expression.alias.lower(): expression.this
+        for expression in statement.expressions
+        if isinstance(expression, exp.Alias) and expression.this is not node and expression.find(exp.AggFunc)
     }
 
     def substitute(part: exp.Expr) -> exp.Expr:

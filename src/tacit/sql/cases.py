@@ -107,7 +107,7 @@ def _plain(value: Any) -> Any:
 def _is_constant(node: exp.Case) -> bool:
     """Return whether all results are constants, which conditions on public columns require."""
     results = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
-    return all(one is None or isinstance(one, exp.Null) or literal_of(one) is not None for one in results)
+    return all(result is None or isinstance(result, exp.Null) or literal_of(result) is not None for result in results)
 
 
 def _label(scope: Scope, node: exp.Expr | None) -> Any:

@@ -85,7 +85,10 @@ def _is_compared(column: exp.Expr, within: exp.Expr) -> bool:
 def _squared_attributes(scope: Scope, node: exp.Expr) -> list[Ordinal]:
     """Return the coarser attributes that an expression multiplies with themselves."""
     products: list[exp.Expr] = list(node.find_all(exp.Mul))
-    both = [(_measured_attributes(scope, one.this), _measured_attributes(scope, one.expression)) for one in products]
+    both = [
+        (_measured_attributes(scope, product.this), _measured_attributes(scope, product.expression))
+        for product in products
+    ]
     return [attribute for left, right in both for attribute in left if attribute in right]
 
 

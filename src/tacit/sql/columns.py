@@ -66,7 +66,9 @@ def service_shape(service: Service, stored: Mapping[str, pa.DataType]) -> Shape:
     """Return a service as a table; ``stored`` has the types of its key and its public columns."""
     key = Column(service.key, plain_type(stored[service.key]), "key", nullable=False)
     labels = [Column(name, "text", "label", nullable=False) for name in LABELS]
-    return Shape(service.name, "service", (key, *(_column(one, stored) for one in service.attributes), *labels))
+    return Shape(
+        service.name, "service", (key, *(_column(attribute, stored) for attribute in service.attributes), *labels)
+    )
 
 
 def dimension_shape(dimension: Dimension) -> Shape:

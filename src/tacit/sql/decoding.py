@@ -102,7 +102,7 @@ class _Factors:
     def _sides(self, parts: Mapping[int, Functional]) -> Iterator[Measure]:
         """Yield the factor of each service in a product; a service that is joined with itself has one for both."""
         for number, local in parts.items():
-            twins = [other.number for other in self._scope.sources if other.twin == number]
+            twins = [source.number for source in self._scope.sources if source.twin == number]
             if twins:
                 yield self._two_rows(number, local, parts[twins[0]])
             elif self._scope.sources[number].twin is None:

@@ -101,7 +101,7 @@ class Ranges:
         sources = self._plan.scope.sources
         product = ONE
         for number, local in parts.items():
-            twins = [other.number for other in sources if other.twin == number]
+            twins = [source.number for source in sources if source.twin == number]
             if twins:
                 product = product.times(self._of_two_rows(number, local, parts[twins[0]]))
             elif sources[number].twin is None:

@@ -317,7 +317,7 @@ def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
 
 def _has_aggregate(statement: exp.Select) -> bool:
     aggregates = [one for node in statement.expressions for one in _own(node, exp.AggFunc)]
-    return any(not isinstance(one.parent, exp.Window) for one in aggregates)
+    return any(not isinstance(aggregate.parent, exp.Window) for aggregate in aggregates)
 
 
 def _own(node: exp.Expr, kind: type[exp.Expr]) -> list[Any]:

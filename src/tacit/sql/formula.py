@@ -241,8 +241,8 @@ def combine(left: Formula, right: Formula, operation: Callable[[Dual, Dual], Dua
         return lambda given: evaluate(given[part] or given[:1])  # a number needs only the gradients' length
 
     first, second = select_part(left.evaluate, slice(0, cut)), select_part(right.evaluate, slice(cut, None))
-    inherited = tuple(select_part(one, slice(0, cut)) for one in left.denominators)
-    inherited += tuple(select_part(one, slice(cut, None)) for one in right.denominators)
+    inherited = tuple(select_part(denominator, slice(0, cut)) for denominator in left.denominators)
+    inherited += tuple(select_part(denominator, slice(cut, None)) for denominator in right.denominators)
     made = Formula(
         left.totals + right.totals,
         lambda given: operation(first(given), second(given)),

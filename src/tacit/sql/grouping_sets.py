@@ -78,7 +78,9 @@ def _key(statement: exp.Select, node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Literal) and str(node.this).isdigit() and 1 <= int(node.this) <= len(outputs):
         shown: exp.Expr = outputs[int(node.this) - 1].unalias()
         return shown
-    named: dict[str, exp.Expr] = {one.alias.lower(): one.this for one in outputs if isinstance(one, exp.Alias)}
+    named: dict[str, exp.Expr] = {
+        output.alias.lower(): output.this for output in outputs if isinstance(output, exp.Alias)
+    }
     is_name = isinstance(node, exp.Column) and not node.table
     return named.get(node.name.lower(), node) if is_name else node
 
@@ -98,7 +100,7 @@ def _output(node: exp.Expr, keys: Keys, every: Sequence[exp.Expr]) -> exp.Expr:
     if inner in every and inner not in keys:
         return exp.alias_(exp.Null(), node.alias_or_name or inner.sql(dialect="duckdb"), quoted=True)
     if isinstance(inner, exp.Grouping):
-        bits = "".join("0" if one in keys else "1" for one in inner.expressions)
+        bits = "".join("0" if expression in keys else "1" for expression in inner.expressions)
         name = node.alias if isinstance(node, exp.Alias) else inner.sql(dialect="duckdb")
         number = exp.cast(exp.Literal.string(str(int(bits, 2))), "BIGINT")  # a label: no estimate
         return exp.alias_(number, name, quoted=True)

@@ -146,6 +146,10 @@ def _distinct(statement: exp.Select) -> exp.Select:
         message = "DISTINCT ON selects single rows, which are private. Use GROUP BY and aggregates."
         raise UnsupportedSqlError(message, code="private-rows")
     statement.set("distinct", None)
-    if not statement.args.get("group") and not any(one.find(exp.AggFunc) for one in statement.expressions):
-        statement.set("group", exp.Group(expressions=[one.unalias().copy() for one in statement.expressions]))
+    if not statement.args.get("group") and not any(
+        expression.find(exp.AggFunc) for expression in statement.expressions
+    ):
+        statement.set(
+            "group", exp.Group(expressions=[expression.unalias().copy() for expression in statement.expressions])
+        )
     return statement

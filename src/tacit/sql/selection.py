@@ -168,7 +168,10 @@ class _Reader:
             high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
             return self._test(exp.And(this=low, expression=high))
         if isinstance(node, exp.In) and is_list(node):
-            equal = [self._test(exp.EQ(this=node.this.copy(), expression=one.copy())) for one in node.expressions]
+            equal = [
+                self._test(exp.EQ(this=node.this.copy(), expression=expression.copy()))
+                for expression in node.expressions
+            ]
             return lambda row: _any_of([test(row) for test in equal])
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
             value = self._operand(node.this)

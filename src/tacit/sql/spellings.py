@@ -33,8 +33,8 @@ def _histogram(select: exp.Select) -> None:
     """Expand HISTOGRAM(column) to bins and the count of each."""
     group = select.args.get("group")
     keys = [one.unalias() for one in (group.expressions if group is not None else [])]
-    positions = [str(one.this) for one in keys if isinstance(one, exp.Literal)]
-    names = [one.name.lower() for one in keys if isinstance(one, exp.Column)]
+    positions = [str(key.this) for key in keys if isinstance(key, exp.Literal)]
+    names = [key.name.lower() for key in keys if isinstance(key, exp.Column)]
     outputs: list[exp.Expr] = []
     more: list[exp.Expr] = []
     for place, node in enumerate(select.expressions, 1):
@@ -55,7 +55,9 @@ def _group_by_all(select: exp.Select) -> None:
     """Expand GROUP BY ALL to every output column without an aggregate."""
     group = select.args.get("group")
     if group is not None and group.args.get("all") and not group.expressions:
-        plain = [one.unalias() for one in select.expressions if not one.find(exp.AggFunc, exp.Window)]
+        plain = [
+            expression.unalias() for expression in select.expressions if not expression.find(exp.AggFunc, exp.Window)
+        ]
         select.set("group", exp.Group(expressions=[one.copy() for one in plain]) if plain else None)
 
 

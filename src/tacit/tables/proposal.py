@@ -53,7 +53,7 @@ class ProposedService:
     def settings(self) -> dict[str, Any]:
         """Return the service as the settings of a collection file."""
         many = {} if self.at_most is None else {"at_most": self.at_most, "sends": 1}
-        attributes = [{"name": one.name} | one.settings for one in self.columns if one.settings]
+        attributes = [{"name": column.name} | column.settings for column in self.columns if column.settings]
         return {"name": self.name, "key": self.key} | many | {"attributes": attributes}
 
 
@@ -63,8 +63,12 @@ def propose_services(sources: Mapping[str, Any], key: str | None = None) -> list
     keys = {name: _key(name, table, key) for name, table in tables.items()}
     known = {column for column in keys.values() if column is not None}
     for name, table in tables.items():
-        keys[name] = keys[name] or next((one for one in table.column_names if one in known), None)
-        keys[name] = keys[name] or next((one for one in table.column_names if _names_people(table, one)), None)
+        keys[name] = keys[name] or next(
+            (column_name for column_name in table.column_names if column_name in known), None
+        )
+        keys[name] = keys[name] or next(
+            (column_name for column_name in table.column_names if _names_people(table, column_name)), None
+        )
     made = [_service(name, table, keys[name]) for name, table in tables.items()]
     return sorted(made, key=lambda one: one.at_most is not None)
 
@@ -81,7 +85,10 @@ def _key(name: str, table: pa.Table, key: str | None) -> str | None:
             message = f"{name}: the key {key!r} must be a column of whole numbers or text."
             raise SchemaError(message, code="bad-option")
         return key
-    names = [*(one for one in table.column_names if _names_people(table, one)), table.column_names[0]]
+    names = [
+        *(column_name for column_name in table.column_names if _names_people(table, column_name)),
+        table.column_names[0],
+    ]
     return next((one for one in names if _differs(table.column(one))), None)
 
 
@@ -118,7 +125,11 @@ def _service(name: str, table: pa.Table, key: str | None) -> ProposedService:
             beyond = float((counts > at_most).mean())
             notes.append(f"{key} repeats, so a person has several rows, of which {at_most} count; the data has up to")
             notes[-1] += f" {counts.max():,}, and {beyond * 100:.2g} % of the people have more than count"
-    columns = [propose_column(one, table.column(one)) for one in table.column_names if one != key]
+    columns = [
+        propose_column(column_name, table.column(column_name))
+        for column_name in table.column_names
+        if column_name != key
+    ]
     if not any(one.settings for one in columns):
         why = "; ".join(f"{one.name}: {one.left_out}" for one in columns) or "it has no column beside the key"
         message = f"{name}: no column can be collected as it is ({why}). Convert a column, or write the file by hand."

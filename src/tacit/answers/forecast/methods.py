@@ -110,7 +110,7 @@ class Forecasting:
         asked = [questions] if isinstance(questions, str) else questions
         schema, samples = self.contract.schema, None
         if like is not None:
-            by_service = isinstance(like, Mapping) and like.keys() <= {one.name for one in schema.services}
+            by_service = isinstance(like, Mapping) and like.keys() <= {service.name for service in schema.services}
             tables, _ = prepare_tables(schema, like if by_service else {schema.services[0].name: like})
             people, sampled = sample_people(schema, tables)
             shown = len(next(iter(sampled.values()))) if any(schema[name].one_to_one for name in sampled) else 0
@@ -122,13 +122,15 @@ class Forecasting:
 
 def sample_people(schema: Schema, tables: Mapping[str, pa.Table]) -> tuple[int, dict[str, pa.Table]]:
     """Return the number of people, and all rows of some of them."""
-    services = sorted((one for one in schema.services if one.name in tables), key=lambda one: not one.one_to_one)
+    services = sorted(
+        (service for service in schema.services if service.name in tables), key=lambda one: not one.one_to_one
+    )
     first = services[0]
     keys = pc.unique(tables[first.name].column(first.key))
     if len(keys) <= SAMPLE:
-        return len(keys), {one.name: tables[one.name] for one in services}
+        return len(keys), {service.name: tables[service.name] for service in services}
     chosen = keys.take(pa.array(np.linspace(0, len(keys) - 1, SAMPLE).astype(np.int64)))
-    return len(keys), {one.name: _rows_of(one, tables[one.name], chosen) for one in services}
+    return len(keys), {service.name: _rows_of(service, tables[service.name], chosen) for service in services}
 
 
 def _rows_of(service: Service, table: pa.Table, people: pa.Array) -> pa.Table:

@@ -51,14 +51,16 @@ def one_round(statement: exp.Select, panel: Panel, text: str) -> tuple[exp.Selec
     place = next((i for i, shown in enumerate(made.expressions) if _is_round(shown.unalias())), None)
     name = "round" if place is None else made.expressions[place].alias_or_name
     grouped, ordered = (
-        [one for one in made.args[part].expressions if _means_round(one, place)] if made.args.get(part) else []
+        [expression for expression in made.args[part].expressions if _means_round(expression, place)]
+        if made.args.get(part)
+        else []
         for part in ("group", "order")
     )
     if ordered and ordered[0] is made.args["order"].expressions[0] and ordered[0].args.get("desc"):
         labels.reverse()
     for part in ("group", "order"):
         if made.args.get(part):
-            left = [one for one in made.args[part].expressions if not _means_round(one, place)]
+            left = [expression for expression in made.args[part].expressions if not _means_round(expression, place)]
             made.args[part].set("expressions", [_renumber(one, place) for one in left])
             if not left:
                 made.set(part, None)
@@ -87,8 +89,8 @@ def _rounds_of(leaf: exp.Expr) -> set[str] | None:
         texts = [leaf.expression if _is_round(leaf.this) else leaf.this]
     else:
         return None
-    is_text = all(isinstance(one, exp.Literal) and one.is_string for one in texts)
-    return {one.name for one in texts} if is_text else None
+    is_text = all(isinstance(text, exp.Literal) and text.is_string for text in texts)
+    return {text.name for text in texts} if is_text else None
 
 
 def _means_round(one: exp.Expr, place: int | None) -> bool:

@@ -111,7 +111,7 @@ class Forecast:
 
     def plot(self, *, path: Any = None) -> str:
         """Draw the widths of the intervals, relative to the values; ``path`` also writes the chart to a file."""
-        bars = [Bar(one.question, one.relative, one.word) for one in self.verdicts]
+        bars = [Bar(verdict.question, verdict.relative, verdict.word) for verdict in self.verdicts]
         return verdict_picture(self.title, bars, (GOOD, ROUGH), path)
 
     def _repr_html_(self) -> str:
@@ -120,7 +120,7 @@ class Forecast:
     def to_json(self) -> str:
         """Return the verdicts as JSON."""
         data = {"people": self.people, "epsilon": decimal_text(self.epsilon)}
-        return json.dumps(data | {"questions": [one.to_data() for one in self.verdicts]}, indent=1)
+        return json.dumps(data | {"questions": [verdict.to_data() for verdict in self.verdicts]}, indent=1)
 
 
 def forecast_questions(
@@ -128,7 +128,7 @@ def forecast_questions(
 ) -> Forecast:
     """Return the verdicts on questions, with advice for those that are not good."""
     trials = _Trials(planned, users, like)
-    return Forecast(users, planned.contract.epsilon, [trials.verdict(one) for one in questions])
+    return Forecast(users, planned.contract.epsilon, [trials.verdict(question) for question in questions])
 
 
 def verdict_of(question: str, answer: Answer) -> Verdict:
@@ -182,7 +182,7 @@ class _Trials:
         return replace(expected, advice=(advice,))
 
     def _expect(self, question: str, planned: Planned, users: int) -> Verdict:
-        names = [one.name for one in planned.contract.schema.services]
+        names = [service.name for service in planned.contract.schema.services]
         like = None if self._like is None else {name: self._like[name] for name in names if name in self._like}
         options = Options()
         answer = predict(planned.contract, question, users=users, like=like, options=options, most_groups=MOST_GROUPS)
@@ -244,9 +244,11 @@ def _without(schema: Schema, dropped: Iterable[tuple[str, str]]) -> Schema:
     """Return the schema without some attributes, and without services that have none left."""
     gone = set(dropped)
     services = []
-    for one in schema.services:
-        kept = [a for a in one.attributes if (one.name, a.name) not in gone]
-        if any(a in one.sensitive for a in kept):
-            made = Service(one.name, one.key, kept, at_most=one.at_most, sends=one.sends, optional=one.optional)
+    for service in schema.services:
+        kept = [a for a in service.attributes if (service.name, a.name) not in gone]
+        if any(a in service.sensitive for a in kept):
+            made = Service(
+                service.name, service.key, kept, at_most=service.at_most, sends=service.sends, optional=service.optional
+            )
             services.append(made)
     return Schema(services)

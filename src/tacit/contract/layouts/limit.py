@@ -70,7 +70,7 @@ def over_the_limit(designs: Sequence[SetDesign], shapes: Sequence[Shape], epsilo
     ``shapes`` are those of coarse copies. Classes for which the limit says nothing are left out.
     """
     classes: dict[str, list[Question]] = {}
-    for own in [one.attributes for one in designs if len(one.attributes) < 3][:MOST_SETS]:
+    for own in [design.attributes for design in designs if len(design.attributes) < 3][:MOST_SETS]:
         some = [shapes[i] for i in own]
         behind = " of two" if len(own) == 2 else ""
         grams: dict[str, Gram] = {"values": point_gram}
@@ -81,7 +81,7 @@ def over_the_limit(designs: Sequence[SetDesign], shapes: Sequence[Shape], epsilo
             classes.setdefault(name + behind, []).append(Question(1.0, asked))
     made = {}
     for name, questions in classes.items():
-        least = [least_variance(list(one.grams.values()), epsilon) for one in questions]
+        least = [least_variance(list(question.grams.values()), epsilon) for question in questions]
         if min(least) <= 0:
             continue
         ratio = math.exp(float(np.mean(np.log(np.array(design_variances(designs, questions, epsilon)) / least))))

@@ -132,7 +132,7 @@ class Prospect:
             self.shares = {own: share / sum(kept.values()) for own, share in kept.items()}
 
     def _posterior(self) -> Matrix:
-        said = sum(self.shares[own] * self._matrix(own) for own in self.groups)
+        said = sum(self.shares[group] * self._matrix(group) for group in self.groups)
         precision = self._prior + self._people * np.asarray(said)
         return self._given_total(np.asarray(np.linalg.inv(precision), np.float64))
 

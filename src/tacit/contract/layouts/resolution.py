@@ -41,10 +41,10 @@ MOST_WORDS = 100
 def levels_for(levels: Sequence[Levels], expected: Expected) -> list[tuple[int, ...]]:
     """Return the levels of each attribute that are worth reporting; all of them where nobody knows how many people."""
     if expected.users is None:
-        return [tuple(range(1, len(own))) for own in levels]
+        return [tuple(range(1, len(level))) for level in levels]
     grown = math.exp(min(float(expected.epsilon), 30.0))
     noise = 4 * grown / (grown - 1) ** 2 * max(1, math.comb(len(levels), 2)) / expected.users
-    return [_choose_levels(own, noise) for own in levels]
+    return [_choose_levels(level, noise) for level in levels]
 
 
 def explain_levels(levels: Sequence[Levels], expected: Expected) -> str:

@@ -75,7 +75,7 @@ def _partition(levels: Sequence[Levels], derived: Sources, *, plain: bool) -> It
 
 
 def _amg(levels: Sequence[Levels], derived: Sources) -> Iterator[View]:
-    finest = [one.finest for one in levels]
+    finest = [level.finest for level in levels]
     for own in derived:
         yield (*finest, *(one.finest if source == own else 0 for source, one in derived.items()))
 
@@ -112,7 +112,7 @@ def derive(layout: str, service: Service) -> tuple[Derived, ...]:
 def plan_rounded(layout: str, planning: Planning) -> list[ChannelPlan]:
     """Return the one channel of a rounding baseline."""
     _, views = ROUNDED[layout]
-    if math.prod(len(one) for one in planning.levels) > MAX_VIEWS:
+    if math.prod(len(level) for level in planning.levels) > MAX_VIEWS:
         message = f"More than {MAX_VIEWS} combinations of levels. Use fewer attributes."
         raise LayoutError(message, code="too-many-views")
     planned = tuple(itertools.islice(views(planning.levels, planning.derived), MAX_VIEWS + 1))

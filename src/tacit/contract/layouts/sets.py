@@ -161,11 +161,11 @@ class Sets:
     def variances(self, questions: Sequence[Question], shares: Shares) -> list[float]:
         """Return the variance of each question per report, over uniform records."""
         made = np.zeros(len(questions))
-        inverses = {i: self._inverse(i, shares) for one in questions for i in one.attributes}
+        inverses = {i: self._inverse(i, shares) for question in questions for i in question.attributes}
         for asked in _by_home(questions):
             made[asked.places] = _Costs(self, asked, shares, inverses).variances()
         # at large epsilon squares are about as large as what estimates do not add
-        spreads = np.array([one.spread for one in questions])
+        spreads = np.array([question.spread for question in questions])
         return [float(value) for value in np.maximum(made - spreads, made / 50)]
 
     def _inverse(self, attribute: int, shares: Shares) -> Matrix:
@@ -263,7 +263,7 @@ class _Costs:
         self._alone = {i: asked.grams[i].traces(inverses[i]) for i in asked.home}
         if len(asked.home) == 1:
             return
-        self._showing = [own for own in sets.axes if set(asked.home) <= set(own)]
+        self._showing = [axis for axis in sets.axes if set(asked.home) <= set(axis)]
         self._read = {own: self._parts_of(own) for own in self._showing}
         costs = np.array([self._together(own) for own in self._showing])
         least = 1 / (1 / np.maximum(costs, 1e-300)).sum(axis=0)

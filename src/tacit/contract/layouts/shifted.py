@@ -79,12 +79,12 @@ class Family:
     def cells(self) -> list[float]:
         """Return for each group the mean number of cells of its partitions."""
         levels = self.levels
-        return [float(np.mean([levels[j].cells for j in own])) for own in self.places()]
+        return [float(np.mean([levels[j].cells for j in place])) for place in self.places()]
 
     def grams(self) -> list[Matrix]:
         """Return for each group the mean of W'W over its partitions."""
         levels = self.levels
-        return [np.mean([_gram(levels[j].table()) for j in own], axis=0) for own in self.places()]
+        return [np.mean([_gram(levels[j].table()) for j in place], axis=0) for place in self.places()]
 
     @property
     def nested(self) -> Family:

@@ -97,7 +97,7 @@ def steer(
             wanted_groups[own] = [known + part * new for known, new in zip(before, prospect.groups[own], strict=True)]
             wanted_shares[own] += part
     for own, groups in wanted_groups.items():
-        wanted_groups[own] = [some / some.sum() for some in groups]
+        wanted_groups[own] = [group / group.sum() for group in groups]
     goal = {own: wanted_shares[own] or share for own, share in shares.items()}
     goal = {own: share / sum(goal.values()) for own, share in goal.items()}
     least = np.array(sets.variances(questions, shares))
@@ -108,9 +108,9 @@ def steer(
 
 def _homes(sets: Sets, questions: Sequence[Question]) -> list[Set]:
     """Return the pairs that questions are about, and single attributes that are in none of them."""
-    asked = {one.attributes for one in questions}
+    asked = {question.attributes for question in questions}
     pairs = sorted(own for own in asked if len(own) == 2)
-    shown = {i for own in pairs for i in own}
+    shown = {i for pair in pairs for i in pair}
     return pairs + sorted(own for own in asked if len(own) == 1 and own[0] not in shown and own in sets.axes)
 
 
@@ -123,7 +123,7 @@ def _go(
 ) -> Shares:
     """Go from one design to another as far as unbiased answers bear it: the variance of each question."""
     start = {own: [axis.shares for axis in axes] for own, axes in sets.axes.items()}
-    weights = np.array([one.weight for one in questions])
+    weights = np.array([question.weight for question in questions])
 
     def at(part: float) -> Shares:
         sets.take(

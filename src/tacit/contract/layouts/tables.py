@@ -75,5 +75,5 @@ def tables(planning: Planning) -> list[ChannelPlan]:
     """Return one channel over all sets of attributes, of the size that suits questions about k attributes."""
     levels, number, expected = planning.levels, planning.number, planning.expected
     check_number("tables", number, len(levels))
-    shown = together([own.size for own in levels], expected.people("tables"), float(expected.epsilon), number)
+    shown = together([level.size for level in levels], expected.people("tables"), float(expected.epsilon), number)
     return [replace(plan, name=f"tables({number})") for plan in am(replace(planning, number=shown))]

@@ -166,7 +166,7 @@ class Oracle(ABC):
         """
 
         def read(axes: Sequence[Vectors], picks: Cells) -> npt.NDArray[np.float64]:
-            chosen = np.ravel_multi_index(tuple(picks.T), [len(own) for own in axes])
+            chosen = np.ravel_multi_index(tuple(picks.T), [len(axis) for axis in axes])
             sums = np.empty((len(codes), len(picks)), dtype=dtype)
             step = max(1, SUPPORTS_AT_ONCE // self.domain)
             for start in range(0, len(codes), step):

@@ -72,12 +72,12 @@ class HashedCodes:
     @property
     def marks(self) -> int:
         """How many numbers a reader keeps."""
-        return self.g * sum(own.size for own in self.hashes)
+        return self.g * sum(hashe.size for hashe in self.hashes)
 
     def reader(self, dtype: type[np.floating[Any]]) -> Reader:
         """Return what sums products of vectors over the cells that a code supports."""
-        marks = [(own[:, None, :] == np.arange(self.g)[:, None]).astype(dtype) for own in self.hashes]
-        counts = [own.sum(axis=2)[..., None] for own in marks]
+        marks = [(hashe[:, None, :] == np.arange(self.g)[:, None]).astype(dtype) for hashe in self.hashes]
+        counts = [mark.sum(axis=2)[..., None] for mark in marks]
 
         def sum_by_hash(attribute: int, vectors: Sums) -> Sums:
             own = marks[attribute]
@@ -156,10 +156,10 @@ class HashedCodes:
             whole[:, 0] = 1.0
             return whole
         whole, *others = (part[self.blocks[i]] for part, i in zip(parts, of, strict=True))
-        for own in others:
+        for other in others:
             added = np.zeros_like(whole)
             for k in range(self.g):
-                added += whole[:, [k]] * np.roll(own, k, axis=1)
+                added += whole[:, [k]] * np.roll(other, k, axis=1)
             whole = added
         return whole
 

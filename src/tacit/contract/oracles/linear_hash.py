@@ -377,7 +377,7 @@ class LinearHash(Oracle):
         spectrum = np.zeros(self.g**places, dtype=np.complex128)
         spectrum[seed_multiples(self.g, places)] = waves
         points = np.fft.ifftn(spectrum.reshape((self.g,) * places)).real * (1 if self.g == 2 else 2)
-        cells = points.reshape([self.g**own for own in self.digits])[np.ix_(*self._points)]
+        cells = points.reshape([self.g**digit for digit in self.digits])[np.ix_(*self._points)]
         return np.asarray(cells.ravel() * self.g ** (places - 1) + counts[1:].sum() / self.g + counts[0])
 
     def columns(self) -> Iterator[Column]:

@@ -81,7 +81,7 @@ class Lake:
         """Store a public table; one of the same name is replaced."""
 
         def change(before: Manifest) -> Manifest:
-            others = [one for one in before.dimensions if one.name != name]
+            others = [dimension for dimension in before.dimensions if dimension.name != name]
             added = Dimension(name, key, write_rows(self.storage, "dimensions", table))
             return replace(before, dimensions=(*others, added))
 

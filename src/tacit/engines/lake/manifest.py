@@ -113,7 +113,7 @@ class Manifest:
     def files(self) -> Iterator[Stored]:
         """Yield every file that it names."""
         yield from (file for _, file in self.contracts)
-        yield from (one.file for one in self.dimensions)
+        yield from (dimension.file for dimension in self.dimensions)
         for table in self.tables.values():
             yield from table.files
             yield from table.rollups

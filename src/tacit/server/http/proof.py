@@ -40,7 +40,7 @@ def proven_collections(server: Server, call: Call, collections: Iterable[str], p
     token, secrets = _token_of(server, call, needed=needed)
     if token is None:
         return None
-    about = [one for one in collections if is_signed(token, secrets, one, person)]
+    about = [collection for collection in collections if is_signed(token, secrets, collection, person)]
     if not about:
         raise _about_others()
     return about

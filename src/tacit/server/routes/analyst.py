@@ -111,7 +111,8 @@ def _catalogue(database: Database) -> dict[str, Any]:
         about = {"people": people, "epsilon": float(collection.contract.epsilon), "round": collection.contract.round}
         services.append(service_data(service) | about | {"collection": collection.id})
     dimensions = [
-        {"name": one.name, "key": one.key, "columns": one.table.column_names} for one in database.dimensions()
+        {"name": dimension.name, "key": dimension.key, "columns": dimension.table.column_names}
+        for dimension in database.dimensions()
     ]
     tables = [asdict(table) for table in database.tables()]
     return {"services": services, "dimensions": dimensions, "tables": tables}

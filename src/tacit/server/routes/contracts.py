@@ -47,8 +47,8 @@ async def contract(server: Server, call: Call) -> Response:
 async def dictionary(server: Server, call: Call) -> Response:
     """Return a dictionary's exact bytes: a list of values that a published contract names by its hash."""
     sha256 = call.request.path_params["sha256"]
-    for one in server.collector.collections.values():
-        own = dictionaries_of(one.schema).get(sha256)
+    for collection in server.collector.collections.values():
+        own = dictionaries_of(collection.schema).get(sha256)
         if own is not None:
             headers = {"Cache-Control": "public, max-age=31536000, immutable"}
             return Response(own.text.encode(), media_type="text/plain; charset=utf-8", headers=headers)

@@ -67,8 +67,8 @@ class Records:
     def _count(self) -> dict[int, Sizes]:
         """Count known and pending reports."""
         sizes = self._store.sizes()
-        self._known = sum(one.known for one in sizes.values())
-        self._pending = sum(one.pending for one in sizes.values())
+        self._known = sum(size.known for size in sizes.values())
+        self._pending = sum(size.pending for size in sizes.values())
         return sizes
 
     def lead(self, seconds: float) -> AbstractContextManager[Lead]:
@@ -104,11 +104,11 @@ class Records:
         """Return the number of each place, and the places of its round in other tiers."""
         places = self._store.places()
         return {
-            (one.collection, one.service): (
-                one.number,
-                tuple(p.number for p in places if p.round == one.round and p.collection != one.collection),
+            (place.collection, place.service): (
+                place.number,
+                tuple(p.number for p in places if p.round == place.round and p.collection != place.collection),
             )
-            for one in places
+            for place in places
         }
 
     def _tiers(self, collection: str) -> list[str]:
@@ -142,7 +142,7 @@ class Records:
 
     def note_stuck(self, services: Iterable[tuple[str, str]]) -> None:
         """Record which services of collections could not be moved; others are then not refused because of them."""
-        self._stuck = frozenset(self._places[one][0] for one in services)
+        self._stuck = frozenset(self._places[service][0] for service in services)
 
     @property
     def stored(self) -> int:
@@ -339,7 +339,7 @@ class Records:
                     ]
                     known += self._store.forget(collection, service, trace, places, person)
             self._known -= known
-            self._pending = sum(one.pending for one in self._store.sizes().values())
+            self._pending = sum(size.pending for size in self._store.sizes().values())
         return known
 
     def deletions(self) -> list[tuple[str, str, Person]]:
@@ -368,7 +368,7 @@ class Records:
         place = self._places[collection, service][0]
         with self._reading():
             digests = self._store.known_digests([Identity(place, person, slot) for slot in range(sends)])
-        return sorted(one.slot for one in digests)
+        return sorted(digest.slot for digest in digests)
 
     def counts(self) -> dict[str, int]:
         """Return how many reports are known and how many are pending, without asking the store."""

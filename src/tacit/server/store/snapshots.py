@@ -98,8 +98,8 @@ class Snapshots:
                 return None
             numbers = {number for person in chosen for number in whole[person]}
             read = {
-                one.service.name: self._inbox.pending_of(collection.id, one.service.name, sorted(numbers))
-                for one in collection.contract.services
+                service.service.name: self._inbox.pending_of(collection.id, service.service.name, sorted(numbers))
+                for service in collection.contract.services
             }
             if sum(len(waiting.numbers) for waiting in read.values()) == len(numbers):
                 break  # otherwise some were damaged, so their people are incomplete
@@ -107,7 +107,8 @@ class Snapshots:
             last = max(whole[person][-1] for person in chosen)
             self.grew(collection.id, last, len(chosen), _smallest(read))
         tables = {
-            one.service.name: batch_of(collection, one, read[one.service.name]) for one in collection.contract.services
+            service.service.name: batch_of(collection, service, read[service.service.name])
+            for service in collection.contract.services
         }
         return Batch(tables, {name: waiting.numbers for name, waiting in read.items()})
 

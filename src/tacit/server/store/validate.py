@@ -43,7 +43,7 @@ class Validator:
 
     def __init__(self, contract: Contract, assignment: Assignment | None = None) -> None:
         self._contract, self._assignment = contract, assignment
-        self._services = {one.service.name: ReportRules(one) for one in contract.services}
+        self._services = {service.service.name: ReportRules(service) for service in contract.services}
 
     def __call__(self, data: Any) -> Report | Refused:
         """Return the report, or why it is refused."""

@@ -136,7 +136,7 @@ def array(compiler: Compiler, node: exp.Array, scope: Scope) -> Compiled:
     """Return ARRAY[…] or ARRAY(SELECT …)."""
     if len(node.expressions) == 1 and is_query(node.expressions[0]):
         return compiler.rows_of(node.expressions[0], scope)
-    made = [compiler.compile(one, scope) for one in node.expressions]
+    made = [compiler.compile(expression, scope) for expression in node.expressions]
     kind = next((one.type for one in made if one.type != "unknown"), "text")
     runs = [one.run for one in made]
     return Compiled(lambda env: [run(env) for run in runs], f"_{kind}")

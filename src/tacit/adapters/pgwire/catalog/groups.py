@@ -89,7 +89,7 @@ def order_key(compiler: Compiler, order: exp.Expr | None, scope: Scope) -> Calla
     """Return the key to sort rows by for an ORDER BY; None if there is none."""
     if order is None:
         return None
-    runs = [(compiler.compile(one.this, scope).run, one) for one in order.expressions]
+    runs = [(compiler.compile(expression.this, scope).run, expression) for expression in order.expressions]
     return lambda env: [sort_key(run(env), one) for run, one in runs]
 
 

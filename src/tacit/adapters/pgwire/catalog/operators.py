@@ -107,7 +107,9 @@ def within(compiler: Compiler, node: exp.In, scope: Scope) -> Compiled:
         inner = query.this if isinstance(query, exp.Subquery) else query
         return _with_several(compiler, node.this, exp.Any(this=inner), operator.eq, scope)
     left = compiler.compile(node.this, scope)
-    members = [compiler.coerce(compiler.compile(one, scope), left.type, one) for one in node.expressions]
+    members = [
+        compiler.coerce(compiler.compile(expression, scope), left.type, expression) for expression in node.expressions
+    ]
     left = compiler.coerce(left, members[0].type if members else "unknown", node.this)
     one, others = left.run, [member.run for member in members]
 

@@ -139,7 +139,11 @@ class Queries:
         scope = Scope(parent)
         scope.add("", shape.names, shape.types)
         order = node.args.get("order")
-        keys = [(_position(one.this, len(shape.names)), one) for one in order.expressions] if order else []
+        keys = (
+            [(_position(expression.this, len(shape.names)), expression) for expression in order.expressions]
+            if order
+            else []
+        )
         runs = [
             (place, None if place is not None else self.compiler.compile(one.this, scope).run, one)
             for place, one in keys
@@ -261,7 +265,9 @@ def _meant(key: exp.Expr, node: exp.Select) -> Any:
     place = _position(key, len(node.expressions))
     if place is not None:
         return node.expressions[place].unalias()
-    named = {column_name(one): one.this for one in node.expressions if isinstance(one, exp.Alias)}
+    named = {
+        column_name(expression): expression.this for expression in node.expressions if isinstance(expression, exp.Alias)
+    }
     if isinstance(key, exp.Column) and not key.table and fold_name(key.this) in named:
         return named[fold_name(key.this)]
     return key
@@ -308,7 +314,7 @@ def _group_rows(envs: list[Env], keys: Sequence[Any], aggregates: Sequence[Aggre
     made = []
     for members in groups.values():
         first = members[0] if members else blank
-        made.append(Env(first.row, first.parent, [one.run(members) for one in aggregates]))
+        made.append(Env(first.row, first.parent, [aggregate.run(members) for aggregate in aggregates]))
     return made
 
 
@@ -316,14 +322,14 @@ def _number_rows(envs: list[Env], windows: Sequence[Aggregate]) -> list[Env]:
     """Return rows with their window numbers."""
     if not windows:
         return envs
-    values = [one.run(envs) for one in windows]
-    return [Env(env.row, env.parent, [one[place] for one in values]) for place, env in enumerate(envs)]
+    values = [window.run(envs) for window in windows]
+    return [Env(env.row, env.parent, [value[place] for value in values]) for place, env in enumerate(envs)]
 
 
 def _rows(env: Env, outputs: Sequence[Compiled]) -> list[tuple[Any, ...]]:
     """Return the output rows of an input row: several where a function returns several."""
-    cells = [one.run(env) for one in outputs]
-    if not any(one.is_set for one in outputs):
+    cells = [output.run(env) for output in outputs]
+    if not any(output.is_set for output in outputs):
         return [tuple(cells)]
     longest = max(len(cell or ()) for cell, one in zip(cells, outputs, strict=True) if one.is_set)
     both = zip(cells, outputs, strict=True)
