@@ -209,7 +209,7 @@ def test_exact_values_and_curves_stand_beside_the_estimate(page: Page, demo: str
 def test_answers_are_taken_away_as_files_and_code(page: Page, demo: str, tmp_path: Path) -> None:
     opened(page, demo, GROUPED)
     files = {}
-    for name in ("CSV", "SVG", "PNG"):
+    for name in ("CSV", "JSON", "SVG", "PNG"):
         with page.expect_download() as waiting:
             page.get_by_role("button", name=name, exact=True).click()
         files[name] = tmp_path / waiting.value.suggested_filename
@@ -217,6 +217,9 @@ def test_answers_are_taken_away_as_files_and_code(page: Page, demo: str, tmp_pat
     rows = list(csv.DictReader(io.StringIO(files["CSV"].read_text())))
     assert [row["area"] for row in rows] == ["north", "south", "islands"]
     assert all(float(row["people_low"]) < float(row["people"]) < float(row["people_high"]) for row in rows)
+    written = json.loads(files["JSON"].read_text())
+    assert written["complete"]
+    assert [float(row["people"]) for row in rows] == [row["people"] for row in written["rows"]]
     assert files["SVG"].read_text().startswith("<svg")
     assert files["PNG"].read_bytes().startswith(b"\x89PNG")
     page.click("text=Copy as SQL, Python or curl")

@@ -48,7 +48,7 @@ def test_another_question_in_the_box_makes_all_of_the_answer_grey(page: Page, de
         expect(panel(page, name)).to_have_attribute("aria-label", f"{name}: of an earlier question")
     expect(page.locator(".stale-note:visible")).to_have_count(1)
     expect(page.locator(".stale-note:visible code")).to_have_text(AREAS)
-    for name in ("CSV", "SVG", "PNG"):
+    for name in ("CSV", "JSON", "SVG", "PNG"):
         expect(export(page, name)).to_be_disabled()
     expect(page.get_by_role("button", name="south")).to_be_disabled()
     expect(page.get_by_label("Sort by")).to_be_disabled()

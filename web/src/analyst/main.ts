@@ -13,7 +13,7 @@ import { type Answer, type Catalogue, type Draft, groupsOf, labelOf, numberOf, r
 import { panel, type Stale } from "./panel.js";
 import { isStale, pageOf, type Reading, readingOf, type Run, type Session, startSession } from "./session.js";
 import { savedView } from "./saved.js";
-import { asCsv, asSvg, codePanel, copyButton, savePng } from "./share.js";
+import { asCsv, asJson, asSvg, codePanel, copyButton, savePng } from "./share.js";
 import { CONFIDENCE, LEVELS, type Question, readAddress, START } from "./state.js";
 import { tupleTable } from "./tuples.js";
 import { cellOf, halfOf, missing } from "./verdict.js";
@@ -199,6 +199,7 @@ function exports({ question, fitted, view }: Run, answer: Answer): HTMLElement {
   const many = answer.rows.length;
   return h("div", { class: "row small" },
     h("button", { type: "button", title: `All ${number(many, 9)} rows`, onclick: () => download(missing(answer) > 0 ? "answer-incomplete.csv" : "answer.csv", asCsv(answer, model), "text/csv") }, "CSV"),
+    h("button", { type: "button", onclick: () => download("answer.json", asJson(answer, question), "application/json") }, "JSON"),
     h("button", { type: "button", disabled: !many, onclick: () => download("answer.svg", drawn(), "image/svg+xml") }, "SVG"),
     h("button", { type: "button", disabled: !many, onclick: () => void savePng(drawn(), "answer.png") }, "PNG"));
 }

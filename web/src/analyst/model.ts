@@ -87,6 +87,10 @@ export interface Answer {
   readonly privacy?: { readonly local: number | null; readonly central: Central } | null;
 }
 
+/** Whether nothing in an answer is estimated with an error. */
+export const isExact = ({ estimates, rows }: Answer): boolean =>
+  rows.every((row) => estimates.every((name) => row[`${name}_error`] === 0));
+
 /** Columns of GROUP BY. */
 export const groupsOf = ({ columns, estimates }: Answer): string[] => columns.filter((name) => !estimates.includes(name));
 

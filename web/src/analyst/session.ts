@@ -6,7 +6,7 @@
  */
 import { Problem, replyOf } from "../shared/api.js";
 import { soon } from "../shared/dom.js";
-import { type Answer, type Curves, type Draft, type Exact, groupOf, type Model, rowOf, type Tuples } from "./model.js";
+import { type Answer, type Curves, type Draft, type Exact, groupOf, isExact, type Model, rowOf, type Tuples } from "./model.js";
 import { type Address, type Question, readAddress, sameQuestion, START, type View, writeAddress } from "./state.js";
 
 /** Tuples of one page. */
@@ -162,6 +162,7 @@ export function startSession(first: Address, ask: Ask, isDemo: boolean, changed:
   };
 
   const loadCurves = async (of: Run): Promise<void> => {
+    if (of.answer && !(of.answer instanceof Problem) && isExact(of.answer)) return; // nothing could make it more accurate
     of.curves = await replyOf(ask<Curves>("/v1/curves", of.question, asking.signal));
     if (of === state.shown) changed();
   };

@@ -1,8 +1,9 @@
-/** Take a question or an answer elsewhere: as an address, SQL, Python or curl, as CSV, SVG or PNG. */
+/** Take a question or an answer elsewhere: as an address, SQL, Python or curl, as CSV, JSON, SVG or PNG. */
 import { download, h, show } from "../shared/dom.js";
 import { menu } from "./conditions.js";
 import { type Answer, rowFinder } from "./model.js";
 import type { Question } from "./state.js";
+import { missing } from "./verdict.js";
 
 
 const LANGUAGES: Readonly<Record<string, (asked: Question) => string>> = {
@@ -62,6 +63,12 @@ export function asCsv({ columns, estimates, rows }: Answer, fitted: Answer | nul
   };
   const lines = rows.map((row) => [...names.map((name) => row[name]), ...model.map(([, name]) => find!(row)?.[name])]);
   return [[...names, ...model.map(([title]) => title)], ...lines].map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
+}
+
+/** Return an answer as JSON: the question, its notes and every row, with whether all rows are there. */
+export function asJson(answer: Answer, { sql, confidence }: Question): string {
+  const { rows, notes } = answer;
+  return `${JSON.stringify({ sql, confidence, complete: missing(answer) === 0, notes, rows }, null, 1)}\n`;
 }
 
 const STYLED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "fill-opacity", "opacity", "font-family", "font-size"];

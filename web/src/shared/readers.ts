@@ -20,5 +20,5 @@ export function readersText({ epsilon, delta, people, reason }: Central): string
 /** Ask the collector what answers about a collection tell readers by now; empty if it does not say. */
 export async function readersOf(id: string): Promise<string> {
   const found = await replyOf(get<{ readonly central?: Central }>(`/v1/collections/${encodeURIComponent(id)}/audit`));
-  return found instanceof Problem || !found.central ? "" : readersText(found.central);
+  return found instanceof Problem || !found.central ? "" : readersText(found.central).replace(/ With tacit serve .*/, ""); // said to operators
 }
