@@ -43,7 +43,7 @@ def test_verdicts_are_about_the_predicted_interval_and_advice_is_true() -> None:
     for claimed, better, users in (
         (fewer, small, 20_000),
         (people, made, 200_000),
-        (epsilon, made.with_epsilon(2), 20_000),
+        (epsilon, made.with_epsilon(float(re.findall(r"epsilon ([\d.]+)", advice)[0])), 20_000),
     ):
         found = better.predict(QUESTION, users=users)["average"]
         assert claimed / 100 == pytest.approx(found.margin / found.value, rel=0.06)
