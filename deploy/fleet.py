@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -105,13 +106,21 @@ class Collector:
     def __init__(self, store: str, contract: Path, log: Path, *options: str) -> None:
         self._words = [sys.executable, "-m", "tacit.cli", "serve", store, str(contract), *options]
         self.port, self._log = free_port(), log
-        self.start()
+        self._starting = threading.Lock()
+        self.process = self._run()
+
+    def _run(self) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            return subprocess.Popen([*self._words, "--port", str(self.port)], stdout=log, stderr=log)
 
     def start(self) -> None:
-        """Start the process; `wait` waits until it is ready."""
-        with self._log.open("ab") as log:
-            words = [*self._words, "--port", str(self.port)]
-            self.process = subprocess.Popen(words, stdout=log, stderr=log)
+        """Start the process unless it runs; `wait` waits until it is ready.
+
+        Two threads may find that it ended: a second process would take the port, and nobody would end it.
+        """
+        with self._starting:
+            if self.process.poll() is not None:
+                self.process = self._run()
 
     def is_ready(self) -> bool:
         """Tell whether it can store and answer."""
