@@ -44,6 +44,9 @@ FEW_MEASURES = 4
 MOST_COLUMNS = 128
 """Maximum sums in one statement: weights, products and fourth powers of weights."""
 
+TOTALS_AT_ONCE = 48
+"""Totals that a statement adds up which joins contributions; four such statements take about two seconds."""
+
 MOST_WORK = 2**28
 """Maximum cells visited to tally all groups: about two seconds."""
 
@@ -120,7 +123,7 @@ class CodePlan:
         uploads = self.plan.uploads(engine.codes, engine.whole_alphabet)
         fetched = fetch_code_sums(engine, self.query, self.channel, uploads)
         counts = fetched.counts
-        if self._work(np.diff(counts.bounds(self.channel)).tolist(), counts.groups) > MOST_WORK:
+        if self._work(np.diff(counts.bounds(self.channel)).tolist(), counts.groups) > self._most_work:
             return None
         totals = self._totals(fetched)
         products, fourths = self._higher(fetched)
@@ -135,7 +138,7 @@ class CodePlan:
         If even all codes of one group are few enough, the people are not counted.
         """
         views = self.channel.views
-        if self._work([view.oracle.alphabet for view in views]) <= MOST_WORK:
+        if self._work([view.oracle.alphabet for view in views]) <= self._most_work:
             return False
         counted = engine.fetch(*print_query(Sums(self.plan.reports.people)), {})
         people = int(numbers_of(counted.column(0)).sum())
@@ -143,7 +146,12 @@ class CodePlan:
             -view.oracle.alphabet * math.expm1(-people * self.channel.probability(number) / view.oracle.alphabet)
             for number, view in enumerate(views)
         ]
-        return self._work(sizes) > MOST_WORK
+        return self._work(sizes) > self._most_work
+
+    @property
+    def _most_work(self) -> int:
+        """How many cells may be visited: as long as joining contributions would take."""
+        return MOST_WORK * max(1, self._batch.count // (4 * TOTALS_AT_ONCE))
 
     def _work(self, sizes: Iterable[float], groups: int = 1) -> int:
         """Return how many cells are visited to tally these numbers of codes per view, for all groups and weights."""

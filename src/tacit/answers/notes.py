@@ -21,7 +21,7 @@ MOST_NAMED = 8
 def weak_notes(rows: list[list[Any]]) -> list[str]:
     """Return notes about estimates from few reports or without an interval."""
     estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
-    margins = [estimate.margin for estimate in estimates]
+    margins = [one.error if one.is_even else one.margin for one in estimates]  # a margin takes a quantile
     notes = []
     if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error != 0 for estimate in estimates):
         notes.append("some estimates rest on fewer than 30 effective reports; their intervals are wide")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,9 @@ from tacit.sql.stored_types import constant
 from tacit.sql.totals import Piece, Total
 
 __all__ = ["equal_to", "explain_answer", "run", "unbiased_estimates", "value_of"]
+
+Guards = Callable[[], tuple[exp.Expr, ...]]
+"""Public conditions, made when somebody asks what an estimate was made of: there may be thousands of groups."""
 
 GROUPS_BY_CODE = 2_048
 """Maximum groups estimated at once from sums by code."""
@@ -177,7 +181,7 @@ class _Question:
         for values, sums in by_group.items():
             if bound.public and not sums.count:
                 continue
-            guards = (*bound.conditions, *equal_to(bound, values))
+            guards = partial(self._guards, values)
             own = zip(plain, places, strict=True)
             cells = iter([_Pending(self, made, spot, sums, guards, shifts) for made, spot in own])
             quantiles = iter(curves.get(values, ()))
@@ -205,18 +209,22 @@ class _Question:
             return None
         by_group, plans = fetched
         shifts = list(map(Shifts, plans))
-        guards = {values: (*bound.conditions, *equal_to(bound, values)) for values in by_group}
+        guards = {values: partial(self._guards, values) for values in by_group}
         return [
             {values: _Pending(self, made, spot, sums, guards[values], shifts) for values, sums in by_group.items()}
             for made, spot in zip(columns, places, strict=True)
         ]
+
+    def _guards(self, values: Values) -> tuple[exp.Expr, ...]:
+        """Return the public conditions of a question and of one of its groups."""
+        return (*self.bound.conditions, *equal_to(self.bound, values))
 
     def estimate(
         self,
         made: Formula,
         place: list[int],
         sums: Sums,
-        guards: tuple[exp.Expr, ...],
+        guards: Guards,
         level: float,
         shift: Callable[[], float],
     ) -> Estimate:
@@ -253,8 +261,7 @@ class _Question:
 
     def _note_tiers(self, sums: Sums, gradient: Vector, place: list[int]) -> None:
         """Record each tier's share of the variance of the first estimate."""
-        labels = [one.labels["tier"] for one in self.people.rounds]
-        if self.tiers or len(set(labels)) < 2 or not sums.parts:
+        if self.tiers or not sums.parts or len({one.labels["tier"] for one in self.people.rounds}) < 2:
             return
         parts = [
             part.covariance(gradient[None, :], place, superpopulation=self.options.superpopulation).item()
@@ -295,7 +302,7 @@ class _Pending(Pending):
     made: Formula
     place: list[int]
     sums: Sums
-    guards: tuple[exp.Expr, ...]
+    guards: Guards
     shifts: Sequence[Shifts]
 
     def at(self, level: float) -> Estimate:
@@ -320,12 +327,12 @@ def equal_to(bound: Bound, values: tuple[Any, ...]) -> list[exp.Expr]:
 
 
 def _origin(
-    people: People, made: Formula, gradient: Vector, guards: tuple[exp.Expr, ...], *, superpopulation: bool
+    people: People, made: Formula, gradient: Vector, guards: Guards, *, superpopulation: bool
 ) -> ReportProvenance:
     def gather() -> tuple[tuple[People, Terms], ...]:
         terms = []
         for weight, total in zip(gradient, made.totals, strict=True):
-            pieces = tuple(Piece(p.functional, (*p.guards, *guards), p.powers) for p in total.pieces)
+            pieces = tuple(Piece(p.functional, (*p.guards, *guards()), p.powers) for p in total.pieces)
             terms.append((float(weight), Total(pieces)))
         return ((people, add_terms((), tuple(terms))),)
 

@@ -160,6 +160,11 @@ class Estimate:
         return self._interval is not None and math.isinf(self._interval[1] - self._interval[0])
 
     @property
+    def is_even(self) -> bool:
+        """Whether the interval is the value plus and minus a quantile times the error."""
+        return self._interval is None
+
+    @property
     def error(self) -> float:
         """Standard error."""
         return self._spread[0]
