@@ -34,7 +34,7 @@ STATES = [f"s{i}" for i in range(20)]
 Draw = Callable[[np.random.Generator, int, int], np.ndarray[Any, Any]]
 
 POPULATIONS: dict[str, Draw] = {
-    "skewed": lambda rng, size, count: np.minimum(rng.geometric(6 / size, count) - 1, size - 1),
+    "skewed": lambda rng, size, count: np.minimum(rng.geometric(6 / (size + 6), count) - 1, size - 1),
     "one cell": lambda _, size, count: np.full(count, size // 3),
     "rare": lambda rng, size, count: np.where(rng.random(count) < 0.002, rng.integers(0, size, count), size - 1),
     "two ends": lambda rng, size, count: np.where(rng.random(count) < 0.5, 0, size - 1 - rng.integers(0, 3, count)),

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.answers.columns import integers_of, number_rows, numbers_of, rows_in_order, rows_of
-from tacit.answers.sampling import CodeCounts, Sample, sample_parts
+from tacit.answers.sampling import CodeCounts, Sample, enough_codes, sample_parts
 from tacit.answers.shared_cache import SharedCache
 from tacit.contract.contract import Channel
 from tacit.engines.base import Engine, rollup_of
@@ -64,7 +64,7 @@ class Fetched:
         if key not in self._samples:
             known = variance_shares(decoder, sorted(batch.attribute_sets))
             shares = {view: known.get(view, 0.0) for view in batch.views}
-            parts = list(sample_parts(channel, self.counts, shares, quota))
+            parts = list(sample_parts(channel, self.counts, shares, enough_codes(channel, shares, quota)))
             people = [self.tallies(channel, group, 0) for group in range(self.counts.groups)]
             self._samples[key] = Sample(channel, parts, people)
             while len(self._samples) > MOST_SAMPLES:

@@ -23,12 +23,21 @@ from tacit.estimate.blocks import Way, known_row, rows_of_codes
 from tacit.estimate.functional import Vector
 from tacit.estimate.tallies import Tallies
 
-__all__ = ["CodeCounts", "Part", "Sample", "Stack", "sample_parts"]
+__all__ = ["CodeCounts", "Part", "Sample", "Stack", "enough_codes", "sample_parts"]
 
 Codes = npt.NDArray[np.int64]
 
 LEAST = 16
 """Minimum codes sampled from a view, however small its share in the variance."""
+
+FEW_CODES = 2**9
+"""Codes of a view that are no more than what is taken of it."""
+
+USUAL_RATE = 1 / 8
+"""Share of a view's codes that support a cell, for which quotas were chosen: that of a linear hash at 2 nats."""
+
+MOST_CODES = 2**16
+"""Codes up to which a sample grows because few of them support a cell."""
 
 MOST_NUMBERS = 2**40
 """Maximum number of strata before empty ones are removed."""
@@ -119,12 +128,24 @@ def sample_parts(channel: Channel, counts: CodeCounts, read: Mapping[int, float]
             everybody = np.bincount(own, counts.columns[0][rows], minlength=strata)
             rows, own = rows[chosen], own[chosen]
             taken = np.bincount(own, counts.columns[0][rows], minlength=strata)
-            scale = (everybody / np.maximum(taken, 1))[own] * (1 + 1 / math.sqrt(quota))
+            scale = (everybody / np.maximum(taken, 1))[own] * (1 + 0.5 / math.sqrt(quota))
         codes, place = np.unique(counts.codes[rows] - view.offset, return_inverse=True)
         weights = np.zeros((len(counts.columns), counts.groups, len(codes)))
         for column, values in enumerate(counts.columns):
             weights[column, counts.group[rows], place] = values[rows] * scale
         yield Part(number, codes, weights, is_sample=is_sample)
+
+
+def enough_codes(channel: Channel, shares: Mapping[int, float], quota: int) -> int:
+    """Return how many codes to sample, given how many are enough where one in eight codes supports a cell.
+
+    What a cell adds to squares is left to the codes that support it: with a large epsilon, these are few.
+    """
+    rates = [(share, channel.views[view].oracle) for view, share in shares.items()]
+    rates = [(share, oracle) for share, oracle in rates if oracle.alphabet > FEW_CODES]  # all codes of others are taken
+    whole = sum(share for share, _ in rates)
+    rate = (sum(share * oracle.support_rates[1] for share, oracle in rates) / whole if whole else 0.0) or 1.0
+    return min(math.ceil(quota * max(1.0, USUAL_RATE / rate)), max(quota, MOST_CODES))
 
 
 def _divide_by_shares(quota: int, sizes: Codes, shares: Vector) -> Codes:
