@@ -181,7 +181,8 @@ def _of_groups(
         result.set("distinct", None)
         result.set("group", exp.Group(expressions=[node.copy() for node in outputs.values()]))
     for part in _conjuncts(where.this if where else None):
-        word = "qualify" if after else "having" if part.find(exp.AggFunc) else "where"
+        of_groups = part.find(exp.AggFunc) or not part.find(exp.Column)  # WHERE 1 = 0 leaves no group, not empty ones
+        word = "qualify" if after else "having" if of_groups else "where"
         result = _with_condition(result, word, part)
     for word in ("order", "limit", "offset"):
         if made.args.get(word):

@@ -196,3 +196,5 @@ SELECT SUM(income) / NULLIF(COUNT(*), 0) AS a FROM adults
 SELECT IFNULL(job, 'unknown') AS j, COUNT(*) AS n FROM adults GROUP BY 1
 !not-readable SELECT DECODE(sex, 'F', 1, 0) AS j, COUNT(*) AS n FROM adults GROUP BY 1
 SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY income DESC) AS m FROM adults
+SELECT * FROM (SELECT COUNT(*) AS n FROM adults) t WHERE 1 = 0
+SELECT * FROM (SELECT sex, COUNT(*) AS n FROM adults GROUP BY sex) t WHERE 1 = 0
