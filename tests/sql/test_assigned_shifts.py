@@ -10,61 +10,15 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from bench.limit.attacks import KEY, LIARS, PEOPLE, QUESTIONS, SCHEMA, contributions, moves_of, raw
 from support.collectors import collector_here, served_here
 from tacit.client import connect
 from tacit.client.tokens import sign
 from tacit.collection import Collection
-from tacit.contract.contract import Channel
-from tacit.contract.oracles.linear_hash import LinearHash
-from tacit.encode.assigned import Assignment
-from tacit.estimate.decoder import Decoder
-from tacit.estimate.functional import Functional
 from tacit.estimate.widths import Widths
 from tacit.server.app import make_app
 from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
-
-PEOPLE = 100_000
-LIARS = PEOPLE // 100
-SERVICE = tc.Service("users", key="uid", attributes=[tc.Ordinal("x", 0, 63), tc.Ordinal("y", 0, 63)])
-SCHEMA = tc.Schema([SERVICE])
-KEY = "7b" * 32
-QUESTIONS = {
-    "SELECT COUNT(*) AS n FROM users WHERE x <= 31 AND y <= 31": (range(32), range(32)),
-    "SELECT COUNT(*) AS n FROM users WHERE x BETWEEN 10 AND 20 AND y >= 5": (range(10, 21), range(5, 64)),
-    "SELECT COUNT(*) AS n FROM users WHERE x = 7 AND y = 9": (range(7, 8), range(9, 10)),
-    "SELECT COUNT(*) AS n FROM users WHERE x <= 31": (range(32), range(64)),
-}
-
-
-def raw(people: int) -> dict[str, np.ndarray]:
-    ids = np.arange(people)
-    return {"uid": ids, "x": ids * 7 % 64, "y": ids // 5 % 64}
-
-
-def contributions(collection: Collection, asked: tuple[range, range]) -> np.ndarray:
-    """Return what each code adds to a COUNT over two ranges, read by the package's decoder."""
-    service, sizes = collection.contract["users"], (64, 64)
-    functional = Functional.constant(sizes)
-    for attribute, chosen in enumerate(asked):
-        functional = functional * Functional.of(sizes, attribute, np.isin(np.arange(64), chosen))
-    [(coefficient, [factor])] = Decoder(service).decode(functional).products
-    values: np.ndarray = coefficient * (factor.constant + factor.readings[0].contributions())
-    return values
-
-
-def best_codes(channel: Channel, views: np.ndarray, seeds: np.ndarray, values: np.ndarray) -> list[tuple[int, int]]:
-    """Return the codes that add least and most, of the view and seed that each liar was assigned."""
-    found = []
-    for index, seed in zip(channel.pick_views(views), seeds.astype(np.int64), strict=True):
-        view = channel.views[index]
-        codes = np.arange(view.oracle.alphabet)
-        if isinstance(view.oracle, LinearHash):
-            start = 1 + int(seed) % view.oracle.seeds * view.oracle.g
-            codes = np.arange(start, start + view.oracle.g)
-        own = values[view.offset + codes]
-        found.append((int(view.offset + codes[own.argmin()]), int(view.offset + codes[own.argmax()])))
-    return found
 
 
 def answered(collection: Collection, reports: pa.Table, question: str, key: str | None = KEY) -> tc.Estimate:
@@ -79,18 +33,13 @@ def answered(collection: Collection, reports: pa.Table, question: str, key: str 
 def test_liars_reach_the_bound_and_never_pass_it(question: str) -> None:
     """64 × 64 values at epsilon 1: the target is half of the people; 20 sets of 1,000 liars, a false alarm in 1e-9."""
     collection = tc.Collection(SCHEMA, 1, assigned=True)
-    [channel] = collection.contract["users"].channels
     values = contributions(collection, QUESTIONS[question])
     few = 2_000  # the bound is about the number of people; their reports play no part in it
     people = raw(few)
     honest = collection.encode(users=people, key=KEY, rng=tc.insecure_rng(1))["users"]
     bound = answered(collection, honest, question).max_shift_per_1pct
     small = few // 100
-    assignment = Assignment(KEY, collection.id)
-    coins = assignment.coins(pa.array(np.arange(20 * LIARS)))
-    views, seeds = assignment.draws(coins, "users", np.zeros(20 * LIARS, np.int64), 0)
-    ends = np.array(best_codes(channel, views, seeds, values))
-    moved = (values[ends[:, 1]] - values[ends[:, 0]]).reshape(20, LIARS)
+    ends, moved = moves_of(collection, values)
     assert moved[:, :small].sum(axis=1).max() <= bound
     widths = Widths(float(moved.mean()), float(moved.std()), float(moved.max()))
     stated = widths.shift(LIARS)

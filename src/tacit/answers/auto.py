@@ -21,6 +21,7 @@ from tacit.contract.contract import MAX_ENTRIES, ServiceContract, compile_servic
 from tacit.contract.files import service_data
 from tacit.contract.layouts import CANDIDATES, Asked, Expected
 from tacit.contract.layouts.partitions import mean_variance as designed_variance
+from tacit.contract.layouts.questions import pool_means
 from tacit.contract.rules import MAX_BYTES
 from tacit.contract.schema import Service
 from tacit.errors import LayoutError, UnanswerableError
@@ -131,7 +132,7 @@ def _best_for(service: Service, expected: Expected, oracle: str) -> ServiceContr
                 judged = compile_service(present, replace(expected, users=None), name, oracle, hint=False)
             if name != "partitions" and (not _is_short(own) or len(own.channels[0].views) > MOST_VIEWS):
                 continue
-            variances = _variances(judged, asked)
+            variances = pool_means(asked, _variances(judged, asked))
         except (LayoutError, UnanswerableError):
             continue
         base = base or variances

@@ -21,7 +21,7 @@ from tacit.contract.layouts.calendar import coarse_calendar, coarse_cells, copy_
 from tacit.contract.layouts.design import SetDesign, design_sets, design_variances
 from tacit.contract.layouts.levels import Levels
 from tacit.contract.layouts.limit import over_the_limit
-from tacit.contract.layouts.questions import Question, coarse_vector, merge_questions, standard_questions
+from tacit.contract.layouts.questions import Question, coarse_vector, counts_values, merge_questions, standard_questions
 from tacit.contract.layouts.shifted import FEW_MEANS, MANY_MEANS, RATIO, SOME_MEANS, Family, Shape, family_of
 from tacit.errors import LayoutError
 
@@ -153,7 +153,7 @@ def _designs(
         return _standard_designs(tuple(shapes), sets, expected.epsilon, offsets, expected.users)
     questions = merge_questions(question_of(one, shapes) for one in expected.asked)
     asked = {one.attributes for one in questions}
-    summed = {one.attributes for one in questions if not one.counts_values}
+    summed = {one.attributes for one in questions if not counts_values(one.vectors)}
     families = {
         own: [family_of(shapes[i], means=_offsets_of_means(own, asked, summed), offsets=offsets) for i in own]
         for own in sorted({*sets, *asked}, key=lambda own: (len(own), own))

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from tacit.contract.layouts.base import Asked
 from tacit.contract.layouts.calendar import calendar_gram, coarse_cells
 from tacit.contract.layouts.grams import centred_gram, point_gram, range_gram, value_gram
 from tacit.contract.layouts.shifted import Shape
 
-__all__ = ["Grams", "Question", "coarse_vector", "merge_questions", "pool_means", "standard_questions"]
+__all__ = ["Grams", "Question", "coarse_vector", "counts_values", "merge_questions", "pool_means", "standard_questions"]
 
 Matrix = npt.NDArray[np.float64]
 
@@ -38,18 +39,13 @@ class Question:
         return tuple(sorted(self.grams))
 
     @property
-    def counts_values(self) -> bool:
-        """Whether it is one question whose vectors are 0 and 1."""
-        return bool(self.vectors) and all(np.isin(own, (0.0, 1.0)).all() for own in self.vectors.values())
-
-    @property
     def spread(self) -> float:
         """Variance of f itself over uniform records, which estimates do not add."""
         squares = math.prod(float(np.trace(gram)) / len(gram) for gram in self.grams.values())
         return squares - math.prod(float(gram.mean()) for gram in self.grams.values())
 
 
-def pool_means(questions: Sequence[Question], variances: Sequence[float]) -> list[float]:
+def pool_means(questions: Sequence[Question | Asked], variances: Sequence[float]) -> list[float]:
     """Return for each question the mean variance of those of its kind, by their weights.
 
     Of a kind are counts about the same attributes, of single values or of several: their errors are all in people. So a
@@ -63,11 +59,16 @@ def pool_means(questions: Sequence[Question], variances: Sequence[float]) -> lis
     return [sums[kind][1] / sums[kind][0] for kind in kinds]
 
 
-def _kind_of(question: Question) -> object:
+def _kind_of(question: Question | Asked) -> object:
     """Return what questions have in common that are pooled: attributes, and whether values are counted one by one."""
-    if not question.counts_values:
+    if not counts_values(question.vectors):
         return id(question)
-    return tuple((i, float(question.vectors[i].sum()) == 1) for i in question.attributes)
+    return tuple((i, float(question.vectors[i].sum()) == 1) for i in sorted(question.vectors))
+
+
+def counts_values(vectors: Mapping[int, Matrix]) -> bool:
+    """Tell whether a question is a count: its vectors are 0 and 1."""
+    return bool(vectors) and all(np.isin(own, (0.0, 1.0)).all() for own in vectors.values())
 
 
 class Grams:
