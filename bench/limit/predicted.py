@@ -1,8 +1,8 @@
 """Predicted errors against those that reports have: NULL, optional services, several rows, and larger designed sets.
 
 Run ``python -m bench.limit.predicted [--data FOLDER]``: two real encodings of 200,000 people. What a person's reports
-add, around the person's own truth, has a mean square that is compared with the variance that `predict` foretells, for
-several questions. Writes predicted.json and the table of the page. (`measured` has more people and no such services.)
+add, around the person's own truth, has a mean square that is compared with the predicted variance, for several
+questions. Writes predicted.json and the table of the page. (`measured` has more people and no such services.)
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ import pyarrow as pa
 import tacit as tc
 from bench.common import figure, provenance, say, seed_of, write_part
 from bench.ranges.populations import population
+from tacit.contract.contract import ServiceContract
 from tacit.estimate.decoder import Decoder
 from tacit.estimate.functional import Functional
+from tacit.estimate.population import Population
+from tacit.estimate.variance import expected_variance
 
 HERE = Path(__file__).parent
 RESULTS, README = HERE / "predicted.json", HERE / "README.md"
@@ -28,7 +31,7 @@ PEOPLE, SIZE, ENCODINGS = 200_000, 32, 2
 POPULATIONS = ("uniform", "zipf", "lognormal", "census")
 KINDS = ("NULL", "optional", "at most 3 rows, 1 sent", "at most 3 rows, 2 sent", "three attributes", "half the budget")
 PLACE = np.arange(SIZE, dtype=np.float64)
-QUESTIONS = {
+QUESTIONS: dict[str, dict[int, npt.NDArray[np.float64]]] = {
     "COUNT(*) FILTER (WHERE x BETWEEN 3 AND 14)": {0: ((PLACE >= 3) & (PLACE <= 14)).astype(float)},
     "COUNT(*) FILTER (WHERE x = 2)": {0: (PLACE == 2).astype(float)},
     "SUM(x)": {0: PLACE},
@@ -80,13 +83,11 @@ def compare(kind: str, name: str, epsilon: float, folder: Path | None) -> list[f
     half = epsilon / 2 if kind == "half the budget" else epsilon
     collection = tc.Collection(tc.Schema([service]), half)
     everybody = {"people": np.arange(PEOPLE)} if service.extras else {}
-    foretold = collection.predict(
-        f"SELECT {', '.join(f'{text} AS q{i}' for i, text in enumerate(QUESTIONS))} FROM s", users=PEOPLE, like=table
-    )
     compiled = collection.contract["s"]
     sizes = tuple(levels.size for levels in compiled.levels) + ((1 + service.extras,) if service.extras else ())
     owner = np.asarray(table["uid"])
-    squares = np.zeros(len(QUESTIONS))
+    population = population_of(compiled, table)
+    squares, foretold = np.zeros(len(QUESTIONS)), np.ones(len(QUESTIONS))
     for encoding in range(ENCODINGS):
         seed = tc.insecure_rng(seed_of(kind, name, epsilon, encoding))
         reports = collection.encode(s=table, rng=seed, **everybody)["s"]
@@ -103,11 +104,24 @@ def compare(kind: str, name: str, epsilon: float, folder: Path | None) -> list[f
                 scale = service.at_most / service.sends if kind.startswith("at most") else 1.0
                 present = np.array([scale] + [0.0] * service.extras)
                 functional = functional * Functional.of(sizes, len(sizes) - 1, present)
+            foretold[number] = expected_variance(Decoder(compiled), functional, population)
             [(coefficient, (factor,))] = Decoder(compiled).decode(functional).products
             added = coefficient * (factor.constant + factor.readings[0].contributions(codes))[place]
             whole = np.bincount(uids, added, PEOPLE) - np.bincount(owner, truth, PEOPLE)
             squares[number] += float((whole**2).mean()) / ENCODINGS
-    return [squares[i] * PEOPLE / foretold[f"q{i}"].error ** 2 for i in range(len(QUESTIONS))]
+    return (squares / foretold).tolist()
+
+
+def population_of(compiled: ServiceContract, table: pa.Table) -> Population:
+    """Return the shares of values, and of people with so many rows, of whom those without any are known, too."""
+    service = compiled.service
+    columns = [table.column(1 + i).to_pandas().fillna(SIZE).to_numpy() for i in range(len(service.sensitive))]
+    shares = [
+        np.bincount(column.astype(np.int64), minlength=one.size) / len(column)
+        for column, one in zip(columns, service.sensitive, strict=True)
+    ]
+    rows = np.bincount(np.bincount(np.asarray(table["uid"]), minlength=PEOPLE), minlength=service.rows_at_most + 1)
+    return Population.of(compiled, shares, rows / PEOPLE)
 
 
 def main() -> None:
