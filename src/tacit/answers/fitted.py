@@ -245,8 +245,7 @@ class _Fitted(Pending):
         if self.anchor is None:
             if math.isnan(self.error):
                 return Estimate(self.value, math.nan, self.people, level, interval=self.bounds)
-            quantile = t_quantile(0.5 + level / 2, math.inf)
-            return Estimate(self.value, self.error, self.people, level, interval=self._around(quantile * self.error))
+            return self._with_error(self.error, level, math.inf)
         anchor = self.anchor.at(level)
         if anchor.error == 0 and anchor.value == anchor.value:
             return Estimate(anchor.value, 0.0, self.people, level)
@@ -258,8 +257,7 @@ class _Fitted(Pending):
         least = math.hypot(self.error, LEFT * error)
         sure = math.hypot(least, math.sqrt(max(0.0, apart**2 - error**2)))
         if sure < error:
-            ends = self._around(quantile * sure)
-            return Estimate(self.value, sure, self.people, level, anchor.freedom, interval=ends)
+            return self._with_error(sure, level, anchor.freedom)
         low, high = self._around(quantile * min(least, error) if math.isfinite(least) else 0.0)
         left, right = open_interval(centre, error, self.bounds, level, quantile)
         error = Truncated.of(centre, error, *self.bounds).error_around(self.value)
@@ -274,6 +272,14 @@ class _Fitted(Pending):
             return False
         anchor = self.anchor.at(0.95)
         return anchor.error > 0 and abs(self.value - self._inside(anchor.value)) > APART * anchor.error
+
+    def _with_error(self, error: float, level: float, freedom: float) -> Estimate:
+        """Return the estimate with an error; its interval ends at the possible values."""
+        plain = Estimate(self.value, error, self.people, level, freedom)
+        ends = self._inside(plain.low), self._inside(plain.high)
+        if ends == (plain.low, plain.high):
+            return plain
+        return Estimate(self.value, error, self.people, level, freedom, interval=ends)
 
     def _around(self, margin: float) -> tuple[float, float]:
         return self._inside(self.value - margin), self._inside(self.value + margin)
