@@ -50,8 +50,11 @@ TOTALS_AT_ONCE = 48
 MOST_WORK = 2**28
 """Maximum cells visited to tally all groups: about two seconds."""
 
-SAMPLED, SAMPLED_WEIGHTED, SAMPLED_LEAST = 2**14, 2**15, 2**11
-"""Codes that second moments are computed from, over all views: unweighted, weighted, and the minimum."""
+SAMPLED, SAMPLED_LEAST = 2**14, 2**11
+"""Codes that second moments are computed from, over all views, and the minimum."""
+
+SAMPLED_WEIGHTED = 2**15
+"""Codes that weighted moments are computed from, however many totals: no known totals correct them."""
 
 SAMPLED_VALUES = 2**19
 """Maximum codes times totals: with more totals, fewer codes are sampled."""
@@ -186,8 +189,8 @@ class CodePlan:
     def _quota(self, counts: CodeCounts) -> int:
         """Return how many codes are sampled for second moments."""
         strata = (1 + counts.strata[1]) // 2
-        most = SAMPLED_WEIGHTED if self.plan.totals else SAMPLED
-        wanted = strata * max(SAMPLED_LEAST, min(most, SAMPLED_VALUES // len(self._squared)))
+        unweighted = max(SAMPLED_LEAST, min(SAMPLED, SAMPLED_VALUES // len(self._squared)))
+        wanted = strata * (SAMPLED_WEIGHTED if self.plan.totals else unweighted)
         return int(2 ** (wanted.bit_length() - 1))  # rounded, so that similar questions share a sample
 
     def _pair_column(self, i: int, j: int) -> int:
