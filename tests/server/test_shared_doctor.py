@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,7 +28,18 @@ def address(empty: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
         collector.accept(COLLECTION.id, reports_of(0, 5)).result()
         collector.forget("u-1")
         collector.move()
+        wait_for_heartbeat(empty)
         yield empty
+
+
+def wait_for_heartbeat(address: str) -> None:
+    """Return when the collector, whose own thread writes them, has written a heartbeat within the last second."""
+    with psycopg.connect(address, autocommit=True) as session:
+        for _ in range(600):
+            if session.execute("SELECT 1 FROM tacit_collectors WHERE seen > now() - interval '1 second'").fetchone():
+                return
+            time.sleep(0.05)
+    pytest.fail("no heartbeat in 30 seconds")
 
 
 def found(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, tuple[bool | None, str]]]:
