@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
@@ -17,6 +18,7 @@ from tacit.contract.view_codes import codes_text
 from tacit.errors import LayoutError, UnanswerableError, UsageError
 from tacit.sql.parse import parse
 from tacit.sql.tables import tables_of
+from tacit.tables.numbers import number_text
 
 __all__ = ["run"]
 
@@ -79,7 +81,9 @@ def _table(rows: Sequence[dict[str, float | None]], users: int) -> str:
     lines = [f"{users:,} people", f"{'the collector learns':>20} {'readers of answers':>20} {'half width':>14}"]
     for row in rows:
         central = "no less" if row["central"] is None else f"{row['central']:.4g}"
-        lines.append(f"{row['local']:>20.6g} {central:>20} {row['half_width']:>14.5g}")
+        half = row["half_width"]
+        width = "not finite" if half is None or not math.isfinite(half) else number_text(half)
+        lines.append(f"{row['local']:>20.6g} {central:>20} {width:>14}")
     return "\n".join(lines)
 
 
