@@ -140,7 +140,7 @@ class Release:
         if self.delta:
             rho = float(largest_rho(self.epsilon, self.delta))
             stated = f"({epsilon}, {delta:.3g})-differential privacy for one record per person, from {rho:.4g}-zCDP"
-            beyond = f", except with probability {delta:.3g}"
+            beyond = f", plus at most {delta:.3g}"
         return (
             f"{stated}: adding or removing one person changes the probability of any content of this file by a factor "
             f"of at most {math.exp(float(self.epsilon)):.4g}{beyond}."

@@ -194,6 +194,8 @@ class Bound:
         ]
         if self.keys and all(isinstance(output, Key) for _, output in self.outputs):
             notes.append("the answer lists all declared values; add COUNT(*) to estimate how many people have each")
+        if any(join.args.get("side") for join in self.statement.args.get("joins") or []):
+            notes.append("LEFT JOIN is answered as JOIN: people who have not reported to both services are left out")
         return [
             *notes,
             *domain_notes(self.scope, self.statement, self.where),

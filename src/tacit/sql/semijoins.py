@@ -38,7 +38,8 @@ def spell_semi_joins(
             rest.append(part.copy())
             continue
         merged = flatten(inner.copy())
-        if any(merged.args.get(word) for word in NOT_PLAIN) or not merged.args.get("from_"):
+        aggregates = any(node.find(exp.AggFunc) for node in merged.expressions)  # one row, whoever there is
+        if aggregates or any(merged.args.get(word) for word in NOT_PLAIN) or not merged.args.get("from_"):
             message = "A subquery in WHERE may only filter rows. Ask it by itself first, and put its value in."
             raise UnsupportedSqlError(message, code="unsupported-subquery", text=text, span=span_of(part))
         table = _with_own_name(merged, names)
@@ -52,7 +53,7 @@ def spell_semi_joins(
         joins += [first, *others]
         where = merged.args.get("where")
         rest += [exp.Paren(this=where.this.copy())] if where else []
-    if len(rest) != len(parts) or any(_subquery(part) is not None for part in parts):
+    if any(_subquery(part) is not None for part in parts):
         statement = statement.copy()
         statement.set("joins", [join.copy() for join in joins])
         statement.set("where", exp.Where(this=exp.and_(*rest, wrap=False)) if rest else None)

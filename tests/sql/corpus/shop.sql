@@ -137,3 +137,4 @@ SELECT c.nation, SUM(o.quantity) AS q FROM customers c, orders o WHERE c.uid = o
 SELECT p.brand, SUM(p.price * o.quantity) AS revenue FROM orders o, products p WHERE o.item = p.item AND o.discount > 1 GROUP BY p.brand
 SELECT c.nation, SUM(o.quantity) AS q FROM customers c CROSS JOIN orders o WHERE c.uid = o.uid GROUP BY c.nation
 !unsupported-join SELECT COUNT(*) AS n FROM customers, orders
+!unsupported-subquery SELECT COUNT(*) AS n FROM orders o WHERE EXISTS (SELECT COUNT(*) FROM customers c WHERE c.uid = o.uid AND c.balance > 12)
