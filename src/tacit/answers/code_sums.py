@@ -27,6 +27,7 @@ from tacit.engines.base import Engine
 from tacit.estimate.batch import FunctionalBatch, batch_of
 from tacit.estimate.blocks import totals_of
 from tacit.estimate.functional import Functional, Term, Vector
+from tacit.estimate.tallies import is_read_by_code, table_work
 from tacit.sql.nodes import Sums
 from tacit.sql.plan import Plan
 from tacit.sql.printing import print_query
@@ -40,6 +41,9 @@ Values = tuple[Any, ...]
 
 FEW_MEASURES = 4
 """Maximum totals of a join for which joining contributions and summing is as fast."""
+
+FEW_TOTALS = 2
+"""Maximum totals for which joining contributions is faster than reading the codes of views that have no table."""
 
 MOST_COLUMNS = 128
 """Maximum sums in one statement: weights, products and fourth powers of weights."""
@@ -55,6 +59,9 @@ SAMPLED, SAMPLED_LEAST = 2**14, 2**11
 
 SAMPLED_WEIGHTED = 2**15
 """Codes that weighted moments are computed from, however many totals: no known totals correct them."""
+
+SAMPLED_BY_CODE = 2**18
+"""Minimum codes where some views have no table: few codes of so many views decide their moments."""
 
 SAMPLED_VALUES = 2**19
 """Maximum codes times totals: with more totals, fewer codes are sampled."""
@@ -158,9 +165,11 @@ class CodePlan:
 
     def _work(self, sizes: Iterable[float], groups: int = 1) -> int:
         """Return how many cells are visited to tally these numbers of codes per view, for all groups and weights."""
-        each = sum(
-            view.oracle.tally_work(round(count)) for view, count in zip(self.channel.views, sizes, strict=True) if count
-        )
+        oracles = [(view.oracle, count) for view, count in zip(self.channel.views, sizes, strict=True) if count]
+        if self._batch.count <= FEW_TOTALS:
+            each = sum(oracle.tally_work(round(count)) for oracle, count in oracles)
+        else:
+            each = sum(table_work(oracle, count) for oracle, count in oracles)
         return each * groups * len(set(self._weight))
 
     def _totals(self, fetched: Fetched) -> Vector:
@@ -191,6 +200,9 @@ class CodePlan:
         strata = (1 + counts.strata[1]) // 2
         unweighted = max(SAMPLED_LEAST, min(SAMPLED, SAMPLED_VALUES // len(self._squared)))
         wanted = strata * (SAMPLED_WEIGHTED if self.plan.totals else unweighted)
+        sizes = np.diff(counts.bounds(self.channel)).tolist()
+        if any(is_read_by_code(view.oracle, own) for view, own in zip(self.channel.views, sizes, strict=True)):
+            wanted = max(wanted, SAMPLED_BY_CODE)
         return int(2 ** (wanted.bit_length() - 1))  # rounded, so that similar questions share a sample
 
     def _pair_column(self, i: int, j: int) -> int:

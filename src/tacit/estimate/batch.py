@@ -79,6 +79,9 @@ class FunctionalBatch:
         """Return the sum of contributions over all reports of one view, which totals and their errors both need."""
         known = self._of_views.setdefault(tallies, {})
         if view not in known:
+            if tallies.is_read_by_code(view):
+                known[view] = self._sum_codes(tallies, view)
+                return known[view]
             reports = tallies.reports_of((view,))
             added = reports * self._beside(view)
             for batch in self.terms:
@@ -87,6 +90,13 @@ class FunctionalBatch:
                     added += np.bincount(batch.owner, own, minlength=self.count)
             known[view] = added
         return known[view]
+
+    def _sum_codes(self, tallies: Tallies, view: int) -> Vector:
+        """Return the sum of contributions over all reports of one view, code by code."""
+        added = np.zeros(self.count)
+        for codes, weights in tallies.codes_of(view, max(1, VALUES_AT_ONCE // max(1, self.count))):
+            added += weights @ self.contributions(view, codes)
+        return added
 
     def reads_codes(self) -> npt.NDArray[np.bool_]:
         """Return, for each functional, whether it reads any codes."""

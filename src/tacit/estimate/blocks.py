@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.contract.oracles import Oracle
-from tacit.estimate.batch import FunctionalBatch
+from tacit.estimate.batch import VALUES_AT_ONCE, FunctionalBatch
 from tacit.estimate.decoder import Grid
 from tacit.estimate.functional import Vector
 from tacit.estimate.tallies import Tallies
@@ -30,6 +30,9 @@ from tacit.estimate.term_batch import TermBatch
 __all__ = ["Block", "Reading", "Shared", "Way", "blocks_of", "known_row", "rows_of_codes", "totals_of"]
 
 Codes = npt.NDArray[np.int64]
+
+MOST_CELLS = 2**11
+"""Maximum cells of an attribute for which rows of codes are kept."""
 
 DIGITS = 10
 """Digits in which coefficients must agree for functionals to differ by a factor only."""
@@ -102,7 +105,7 @@ Layout = tuple[tuple[tuple[int, ...], tuple[tuple[int, int | None, int], ...]], 
 
 
 def blocks_of(batch: FunctionalBatch, views: int) -> tuple[list[Block], tuple[int, ...]]:
-    """Return functionals as blocks of views, and the views of which several busy attributes are read together."""
+    """Return functionals as blocks of views, and the views whose codes are read one by one."""
     if batch not in _BLOCKS:
         _BLOCKS[batch] = _make_blocks(batch, views)
     return _BLOCKS[batch]
@@ -158,7 +161,10 @@ def known_row(way: Way, view: int, tallies: Tallies) -> Vector:
 
 @lru_cache(maxsize=64)
 def _layout(grids: tuple[tuple[Grid, tuple[bool, ...]], ...], views: int) -> tuple[Layout, tuple[int, ...]]:
-    """Group views that are read in the same way, and return the views that show several busy attributes of a grid."""
+    """Group views that are read in the same way, and return the views whose codes are read one by one.
+
+    These show several busy attributes of a grid, or one of very many cells.
+    """
     alike: dict[tuple[tuple[int, int | None, int], ...], list[int]] = {}
     joint = []
     for view in range(views):
@@ -169,7 +175,7 @@ def _layout(grids: tuple[tuple[Grid, tuple[bool, ...]], ...], views: int) -> tup
                 continue
             trace = grid.source(view).trace
             shown = [k for k, depth in enumerate(trace) if depth and busy[k]]
-            several |= len(shown) > 1
+            several |= len(shown) > 1 or any(_level_cells(grid, k, trace[k]) > MOST_CELLS for k in shown)
             key.append((number, shown[0], trace[shown[0]]) if shown else (number, None, 0))
         if several:
             joint.append(view)
@@ -223,6 +229,10 @@ def _known_row(way: Way, view: int, tallies: Tallies) -> Vector:
     axis, beside, factor = _beside(way, view)
     cells = _cells(way, view, axis)
     row = np.zeros(cells + grid.extras)
+    if tallies.is_read_by_code(view):
+        for codes, weights in tallies.codes_of(view, max(1, VALUES_AT_ONCE // len(row))):
+            row += weights @ rows_of_codes(way, view, codes)
+        return row
     table = tallies.table(view)
     if table is None:
         return row
@@ -276,4 +286,9 @@ def _beside(way: Way, view: int) -> tuple[int | None, list[Vector], float]:
 def _ones(grid: Grid, k: int, depth: int) -> Vector:
     """Return the split of 1 at a level of one of the grid's attributes."""
     split = grid.trees[k].ones_split[depth]
-    return np.zeros(grid.service.levels[grid.attributes[k]][depth].cells) if split is None else split
+    return np.zeros(_level_cells(grid, k, depth)) if split is None else split
+
+
+def _level_cells(grid: Grid, k: int, depth: int) -> int:
+    """Return the number of cells at a level of one of the grid's attributes."""
+    return grid.service.levels[grid.attributes[k]][depth].cells

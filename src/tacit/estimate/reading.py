@@ -84,16 +84,33 @@ def _read(channel: Channel, index: int, asked: list[list[Product]], codes: npt.N
 
 
 def view_bounds(reading: Reading) -> tuple[float, float]:
-    """Return bounds of a code's contribution, as if codes could support any set of cells."""
+    """Return bounds of a code's contribution, as if codes could support any set of cells.
+
+    Products over very many cells are bounded one by one, which is wider.
+    """
     low = high = 0.0
     for index, products in reading.products.items():
         oracle = reading.channel.views[index].oracle
         keep, lie = oracle.support_rates
-        weights = flat_values(products)
-        scale, zero = 1 / ((keep - lie) * reading.channel.probability(index)), lie * float(weights.sum())
-        low = min(low, scale * (float(weights[weights < 0].sum()) - zero))
-        high = max(high, scale * (float(weights[weights > 0].sum()) - zero))
+        parts = [products] if oracle.domain <= MATRIX_CELLS else [[product] for product in products]
+        signed = [_sums_by_sign(part, oracle.domain) for part in parts]
+        below, above = (sum(own[side] for own in signed) for side in (0, 1))
+        scale, zero = 1 / ((keep - lie) * reading.channel.probability(index)), lie * (below + above)
+        low, high = min(low, scale * (below - zero)), max(high, scale * (above - zero))
     return low, high
+
+
+def _sums_by_sign(products: list[Product], domain: int) -> tuple[float, float]:
+    """Return the sums of the negative and of the positive weights of all cells; of one product, without its cells."""
+    if domain <= MATRIX_CELLS:
+        weights = flat_values(products)
+        return float(weights[weights < 0].sum()), float(weights[weights > 0].sum())
+    [product] = products
+    below, above = 0.0, 1.0
+    for vector in product:
+        negative, positive = float(vector[vector < 0].sum()), float(vector[vector > 0].sum())
+        below, above = below * positive + above * negative, below * negative + above * positive
+    return below, above
 
 
 @dataclass(frozen=True, eq=False)

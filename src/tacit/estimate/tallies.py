@@ -1,22 +1,40 @@
 """Tables of the views of one channel: unbiased counts of people per cell, from the counts of codes.
 
 Counts may be weighted by a public column, or by the contributions of the same people's reports to another service.
-Every total is linear in these tables, so any number of questions needs only one transform of each view's codes.
+Every total is linear in these tables, so any number of questions needs only one transform of each view's codes. A view
+of very many cells has no table: its reports are read code by code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.contract.contract import Channel
+from tacit.contract.oracles import Oracle
 from tacit.estimate.functional import Vector
 
-__all__ = ["Tallies"]
+__all__ = ["Tallies", "is_read_by_code", "table_work"]
 
 Codes = npt.NDArray[np.int64]
+
+MOST_WORK = 2**22
+"""Cells visited to make a table that is always worth making: 30 milliseconds."""
+
+WORK_OF_CODE = 2**10
+"""Cells visited in the time that reading one code takes, for about a hundred functionals."""
+
+
+def is_read_by_code(oracle: Oracle, codes: float) -> bool:
+    """Return whether a view's table takes longer than reading its codes one by one."""
+    return oracle.tally_work(round(codes)) > max(MOST_WORK, WORK_OF_CODE * codes)
+
+
+def table_work(oracle: Oracle, codes: float) -> int:
+    """Return how many cells are visited to make a view's table; 0 if it has none."""
+    return 0 if not codes or is_read_by_code(oracle, codes) else oracle.tally_work(round(codes))
 
 
 class Tallies:
@@ -56,6 +74,16 @@ class Tallies:
     def probability(self, view: int) -> float:
         """Return the probability with which a view is reported."""
         return self.channel.probability(view)
+
+    def is_read_by_code(self, view: int) -> bool:
+        """Return whether a view has too many cells for a table."""
+        return is_read_by_code(self.channel.views[view].oracle, int(self._bounds[view + 1] - self._bounds[view]))
+
+    def codes_of(self, view: int, at_once: int) -> Iterator[tuple[Codes, Vector]]:
+        """Yield the codes of a view, numbered within it, and their weights, some at a time."""
+        for start in range(self._bounds[view], self._bounds[view + 1], at_once):
+            some = slice(start, min(start + at_once, self._bounds[view + 1]))
+            yield self._codes[some] - self.channel.views[view].offset, self._weights[some]
 
     def table(self, view: int) -> Vector | None:
         """Return a view's table, an axis for each attribute it shows; None if nobody reported it."""

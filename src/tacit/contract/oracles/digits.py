@@ -15,10 +15,13 @@ __all__ = [
     "best_prime",
     "digits_for",
     "dot",
+    "inner_products",
     "is_prime",
     "multiples",
     "multiplier",
+    "points_of",
     "seed_multiples",
+    "transform",
     "values_of_waves",
 ]
 
@@ -26,7 +29,9 @@ DOT_TABLE = 1024
 """Largest side of a table of inner products: a million bytes, which stay in a processor's second-level cache."""
 
 MOST_KEPT = 2**18
-"""Points of a Fourier transform whose places are kept for other views: two megabytes at most."""
+"""Points of a Fourier transform that is kept for other views, or whose places are: four megabytes at most."""
+
+Waves = npt.NDArray[np.complex128]
 
 
 def is_prime(n: int) -> bool:
@@ -66,6 +71,17 @@ def dot(g: int, digits: int, left: Codes, right: Codes) -> Codes:
     return products
 
 
+def inner_products(g: int, places: int, left: Codes, right: Codes) -> Codes:
+    """Return the inner products modulo g of each vector on the left with each on the right."""
+    chunk = max(1, digits_for(DOT_TABLE + 1, g) - 1)  # digits that one look-up takes
+    total = np.zeros((len(left), len(right)), dtype=np.int64)
+    for start in range(0, places, chunk):
+        step, digits = g ** min(places - start, chunk), min(chunk, places - start)
+        total += dot(g, digits, remainder(left, step)[:, None], remainder(right, step)[None, :])
+        left, right = left // step, right // step
+    return remainder(total, g) if places > chunk else total
+
+
 @lru_cache(maxsize=16)
 def _dot_table(g: int, digits: int) -> npt.NDArray[np.uint16]:
     """Return inner products modulo g of all pairs of vectors of ``digits`` digits."""
@@ -103,6 +119,34 @@ def multiples(g: int, digits: int, vector: Codes) -> Codes:
         digit = vector // g**place % g
         result += digit[:, None] * scale % g * g**place
     return result
+
+
+def points_of(g: int, places: int, factor: int, cells: int) -> Codes:
+    """Return the point of each cell: its number times a multiplier, modulo g**places."""
+    points: Codes = np.arange(cells, dtype=np.int64) * factor % g**places
+    return points
+
+
+def transform(g: int, places: int, factor: int, vector: npt.NDArray[np.float64]) -> Waves:
+    """Return the Fourier transform over Z_g**places of a vector over cells; views of one attribute share it."""
+    if g**places > MOST_KEPT:
+        return _transform(g, places, factor, vector)
+    return _kept_transform(g, places, factor, np.ascontiguousarray(vector, np.float64).tobytes())
+
+
+def _transform(g: int, places: int, factor: int, vector: npt.NDArray[np.float64]) -> Waves:
+    points = np.zeros(g**places)
+    points[points_of(g, places, factor, len(vector))] = vector
+    if not places:
+        return points.astype(np.complex128)
+    return np.fft.fftn(points.reshape((g,) * places)).ravel()
+
+
+@lru_cache(maxsize=16)
+def _kept_transform(g: int, places: int, factor: int, vector: bytes) -> Waves:
+    waves = _transform(g, places, factor, np.frombuffer(vector))
+    waves.setflags(write=False)
+    return waves
 
 
 @lru_cache(maxsize=64)

@@ -3,16 +3,17 @@
 Each attribute's vectors are summed by hash first; sums of products of vectors are then convolutions over the integers
 modulo g. A single cell needs no sum: its hash says which one the others must have. Those that combine some vectors with
 all of some others are one product of matrices. Many seeds hash an attribute alike, by the same **block**
-of digits, so its hashes are kept once for each block.
+of digits, so its hashes are kept once for each block. Attributes of very many cells have no table of hashes: sums come
+from their Fourier transform.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,31 @@ ROUNDING = 1e-13
 
 FEW = 8
 """Products of vectors up to which adding up is faster than a product of matrices for each code."""
+
+SMALL_PRIME = 7
+"""Largest g for which adding up g shifted copies is as fast as multiplying Fourier transforms."""
+
+
+WIDE = 2**12
+"""Cells of an attribute above which sums come from its Fourier transform instead of a table of hashes."""
+
+
+class Hash(Protocol):
+    """What reads need of a linear hash."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Cells of each attribute."""
+
+    @property
+    def g(self) -> int:
+        """Number of hash values."""
+
+    def cell_hashes(self, attribute: int, block: Codes, cells: Codes | None = None) -> Codes:
+        """Return blocks x cells: the hashes of all cells of an attribute, or of some."""
+
+    def hash_sums(self, attribute: int, block: Codes, vectors: Sums) -> Sums:
+        """Return blocks x hashes x vectors: sums over the cells of each hash, without a table of hashes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,30 +85,53 @@ class _NearlyConstant:
 class HashedCodes:
     """Codes of a linear hash: which of some seeds, which answer, and whether it is the code that supports all cells."""
 
-    g: int
+    hash: Hash
     place: Codes
     reply: Codes
     supports_all: npt.NDArray[np.bool_]
     blocks: Sequence[Codes]
     """For each attribute, the block of each seed."""
-    hashes: Sequence[Codes]
-    """For each attribute, blocks x cells."""
+    digits: Sequence[Codes]
+    """For each attribute, the digits of its blocks."""
     _left: dict[int, Codes] = field(default_factory=dict)
+
+    @cached_property
+    def hashes(self) -> list[Codes | None]:
+        """For each attribute, blocks x cells; None for very many cells."""
+        return [
+            None if size > WIDE else self.hash.cell_hashes(i, block)
+            for i, (size, block) in enumerate(zip(self.hash.sizes, self.digits, strict=True))
+        ]
+
+    @property
+    def g(self) -> int:
+        """Number of hash values."""
+        return self.hash.g
 
     @property
     def marks(self) -> int:
         """How many numbers a reader keeps."""
-        return self.g * sum(hashe.size for hashe in self.hashes)
+        return self.g * sum(hashed.size for hashed in self.hashes if hashed is not None)
 
     def reader(self, dtype: type[np.floating[Any]]) -> Reader:
         """Return what sums products of vectors over the cells that a code supports."""
-        marks = [(hashe[:, None, :] == np.arange(self.g)[:, None]).astype(dtype) for hashe in self.hashes]
-        counts = [mark.sum(axis=2)[..., None] for mark in marks]
+        marks = [
+            None if hashed is None else (hashed[:, None, :] == np.arange(self.g)[:, None]).astype(dtype)
+            for hashed in self.hashes
+        ]
+        counted: dict[int, Sums] = {}
 
         def sum_by_hash(attribute: int, vectors: Sums) -> Sums:
             own = marks[attribute]
+            if own is None:
+                return self.hash.hash_sums(attribute, self.digits[attribute], vectors).astype(dtype)
             sums: Sums = own.reshape(-1, own.shape[2]) @ vectors.T.astype(dtype)
             return sums.reshape(*own.shape[:2], len(vectors))
+
+        def count_by_hash(attribute: int, cells: int) -> Sums:
+            if attribute not in counted:
+                counted[attribute] = sum_by_hash(attribute, np.ones((1, cells)))
+            return counted[attribute]
 
         def read(axes: Sequence[Sums], picks: Cells) -> Sums:
             *others, last = sorted(range(len(axes)), key=lambda i: len(axes[i]))  # groups have many vectors
@@ -93,12 +142,13 @@ class HashedCodes:
             ordered = np.ascontiguousarray(picks[:, [*others, last]])
             for rows, columns, chosen in _rectangles(ordered.tobytes(), len(axes)):
                 near, places = alike.is_so[columns], chosen.reshape(len(rows), len(columns))
-                parts = [by_hash[i][..., rows[:, k]] for k, i in enumerate(others)]
+                parts = [_Part(i, by_hash[i], rows[:, k]) for k, i in enumerate(others)]
                 if near.any():
-                    table = self._near(alike.part(columns[near]), last, parts, others, counts[last])
+                    counts = count_by_hash(last, axes[last].shape[1])
+                    table = self._near(alike.part(columns[near]), last, parts, len(rows), counts)
                     sums[places[:, near].ravel()] = table.reshape(-1, len(self.place)) if len(self.place) else 0.0
                 if not near.all():
-                    table = self._convolve_with(general[..., columns[~near]], last, parts, others, len(rows))
+                    table = self._convolve_with(general[..., columns[~near]], last, parts, len(rows))
                     sums[places[:, ~near].ravel()] = table.reshape(-1, len(self.place)) if len(self.place) else 0.0
             if self.supports_all.any():
                 every = np.prod([own.sum(axis=1)[picks[:, i]] for i, own in enumerate(axes)], axis=0)
@@ -107,38 +157,39 @@ class HashedCodes:
 
         return read
 
-    def _rest(self, attribute: int) -> Codes:
+    def _rest(self, attribute: int, cells: Codes) -> Codes:
         """Return cells x codes: the hash that a cell leaves for the other attributes, whatever is asked."""
+        known, row = self.hashes[attribute], self.blocks[attribute][self.place]
+        if known is None:
+            hashed = self.hash.cell_hashes(attribute, self.digits[attribute], cells)
+            return self._complete(self.reply - hashed.T.take(row, axis=1))
         if attribute not in self._left:
-            rest = self.reply - self.hashes[attribute].T.take(self.blocks[attribute][self.place], axis=1)
-            self._left[attribute] = np.where(rest < 0, rest + self.g, rest)
-        return self._left[attribute]
+            self._left[attribute] = self._complete(self.reply - known.T.take(row, axis=1))
+        return self._left[attribute][cells]
 
-    def _near(
-        self, vectors: _NearlyConstant, last: int, parts: Sequence[Sums], others: Sequence[int], counts: Sums
-    ) -> Sums:
+    def _complete(self, rest: Codes) -> Codes:
+        return np.where(rest < 0, rest + self.g, rest)
+
+    def _near(self, vectors: _NearlyConstant, last: int, parts: Sequence[_Part], products: int, counts: Sums) -> Sums:
         """Return products of the others x vectors x codes: of the cell by the hash that it leaves, and of the rest."""
-        products = parts[0].shape[2] if parts else 1
         dtype = counts.dtype
         table: Sums = np.zeros((products, len(vectors.cell), len(self.place)), dtype=dtype)
         if vectors.beside.any():
-            if len(others) == 1:  # of which every block is summed
-                [whole], row = parts, self.blocks[others[0]][self.place]
+            if len(parts) == 1:  # of which every block is summed
+                whole, row = parts[0].chosen, self.blocks[parts[0].attribute][self.place]
             else:
-                whole, row = self._convolve(parts, others, products, dtype), self.place
-            rest = self._rest(last)[vectors.cell] + self.g * row
+                whole, row = self._convolve(parts, products, dtype), self.place
+            rest = self._rest(last, vectors.cell) + self.g * row
             table = np.ascontiguousarray(whole.reshape(-1, products).T).take(rest, axis=1)
             if (vectors.beside != 1).any():
                 table *= vectors.beside.astype(dtype)[:, None]
         if vectors.base.any():
-            table += vectors.base.astype(dtype)[:, None] * self._convolve_with(counts, last, parts, others, products)
+            table += vectors.base.astype(dtype)[:, None] * self._convolve_with(counts, last, parts, products)
         return table
 
-    def _convolve_with(
-        self, right: Sums, last: int, parts: Sequence[Sums], others: Sequence[int], products: int
-    ) -> Sums:
+    def _convolve_with(self, right: Sums, last: int, parts: Sequence[_Part], products: int) -> Sums:
         """Return products of the others x vectors x codes, given blocks x hashes x vectors of the last attribute."""
-        left, own = self._convolve(parts, others, products, right.dtype), right[self.blocks[last]]
+        left, own = self._convolve(parts, products, right.dtype), right[self.blocks[last]]
         swapped = own.shape[2] < left.shape[2]
         small, large = (own, left) if swapped else (left, own)
         dense = 2 * len(self.place) >= left.shape[0] * self.g
@@ -148,40 +199,70 @@ class HashedCodes:
             table = _answers(small, large, self.place, self.reply)
         return table.transpose(2, 1, 0) if swapped else table.transpose(1, 2, 0)
 
-    def _convolve(self, parts: Sequence[Sums], of: Sequence[int], vectors: int, dtype: npt.DTypeLike) -> Sums:
+    def _convolve(self, parts: Sequence[_Part], vectors: int, dtype: npt.DTypeLike) -> Sums:
         """Return seeds x hashes x vectors of several attributes together: hashes add up modulo g."""
-        seeds = len(self.blocks[0])
         if not parts:
-            whole: Sums = np.zeros((seeds, self.g, vectors), dtype=dtype)
+            whole: Sums = np.zeros((len(self.blocks[0]), self.g, vectors), dtype=dtype)
             whole[:, 0] = 1.0
             return whole
-        whole, *others = (part[self.blocks[i]] for part, i in zip(parts, of, strict=True))
-        for other in others:
+        if len(parts) > 1 and self.g > SMALL_PRIME:
+            waves = [(np.fft.rfft(part.sums, axis=1)[..., part.columns], part.attribute) for part in parts]
+            first, *behind = (own[self.blocks[i]] for own, i in waves)
+            for other in behind:
+                first *= other
+            return np.fft.irfft(first, self.g, axis=1).astype(dtype)
+        whole, *others = (part.chosen[self.blocks[part.attribute]] for part in parts)
+        for shifted in others:
             added = np.zeros_like(whole)
             for k in range(self.g):
-                added += whole[:, [k]] * np.roll(other, k, axis=1)
+                added += whole[:, [k]] * np.roll(shifted, k, axis=1)
             whole = added
         return whole
 
     def margins(self, axis: int | None, vectors: Sequence[Sums]) -> Sums:
-        """Return for each code and cell of one attribute the sum of the other's vector over the cells it supports."""
-        others = [i for i in range(len(self.hashes)) if i != axis]
-        left, row = np.zeros((1, self.g)), np.zeros(len(self.place), dtype=np.int64)
-        left[:, 0] = 1.0
-        for i in others:  # one at most: for each block and hash, the sum over the other attribute's cells
-            flat = self.hashes[i] + self.g * np.arange(len(self.hashes[i]))[:, None]
-            weights = np.broadcast_to(vectors[i], flat.shape).ravel().astype(np.float64)
-            size = self.g * len(flat)
-            left = np.asarray(np.bincount(flat.ravel(), weights, minlength=size), np.float64).reshape(-1, self.g)
-            row = self.blocks[i][self.place]
+        """Return for each code and cell of one attribute the sum of the others' vectors over the cells it supports."""
+        others = [i for i in range(len(self.blocks)) if i != axis]
+        parts = [_Part(i, self._sum_alone(i, vectors[i]), np.zeros(1, dtype=np.int64)) for i in others]
+        if len(parts) == 1:
+            left, row = parts[0].sums[..., 0], self.blocks[others[0]][self.place]
+        elif parts:
+            left, row = self._convolve(parts, 1, np.float64)[..., 0], self.place
+        else:
+            left, row = np.eye(1, self.g), np.zeros(len(self.place), dtype=np.int64)
         if axis is None:
             sums = left[row, self.reply][:, None]
         else:
-            rest = self.reply[:, None] - self.hashes[axis].take(self.blocks[axis][self.place], axis=0)
+            known = self.hashes[axis]
+            hashed = self.hash.cell_hashes(axis, self.digits[axis]) if known is None else known
+            rest = self.reply[:, None] - hashed.take(self.blocks[axis][self.place], axis=0)
             rest += np.where(rest < 0, self.g, 0) + (self.g * row)[:, None]
             sums = left.ravel().take(rest)
         sums[self.supports_all] = np.prod([vectors[i].sum() for i in others])
         return sums
+
+    def _sum_alone(self, attribute: int, vector: Sums) -> Sums:
+        """Return blocks x hashes x 1: the sums of one vector over an attribute's cells."""
+        known = self.hashes[attribute]
+        if known is None:
+            return self.hash.hash_sums(attribute, self.digits[attribute], vector[None, :])
+        flat = known + self.g * np.arange(len(known))[:, None]
+        weights = np.broadcast_to(vector, flat.shape).ravel().astype(np.float64)
+        sums = np.bincount(flat.ravel(), weights, minlength=self.g * len(flat))
+        return np.asarray(sums, np.float64).reshape(-1, self.g, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Blocks x hashes x vectors of one attribute, and the vectors that each product takes."""
+
+    attribute: int
+    sums: Sums
+    columns: Codes
+
+    @property
+    def chosen(self) -> Sums:
+        """The sums of each product's vector."""
+        return self.sums[..., self.columns]
 
 
 def _all_answers(small: Sums, large: Sums) -> Sums:

@@ -29,16 +29,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Reader, Terms, remainder, whole
+from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Reader, Terms, Vectors, remainder, whole
 from tacit.contract.oracles.digits import (
     DOT_TABLE,
     best_prime,
     digits_for,
     dot,
+    inner_products,
     is_prime,
     multiples,
     multiplier,
+    points_of,
     seed_multiples,
+    transform,
     values_of_waves,
 )
 from tacit.contract.oracles.grr import flip_count, respond
@@ -177,7 +180,7 @@ class LinearHash(Oracle):
     def _points(self) -> tuple[npt.NDArray[np.int64], ...]:
         """Cell to point, for each attribute."""
         return tuple(
-            np.arange(size, dtype=np.int64) * factor % self.g**places
+            points_of(self.g, places, factor, size)
             for size, factor, places in zip(self.sizes, self.multipliers, self.digits, strict=True)
         )
 
@@ -290,8 +293,8 @@ class LinearHash(Oracle):
         at = [self._waves_at(i, block) for i, block in enumerate(blocks)]
         for term in transforms:
             product = at[0](term[0])
-            for look_up, transform in zip(at[1:], term[1:], strict=True):
-                product *= look_up(transform)
+            for look_up, own in zip(at[1:], term[1:], strict=True):
+                product *= look_up(own)
             waves += product
         return np.concatenate([waves.real, waves.imag], axis=1) @ values_of_waves(self.g)
 
@@ -315,15 +318,9 @@ class LinearHash(Oracle):
             vector = vector // self.g**places
         return blocks[::-1]
 
-    def _transform(self, attribute: int, vectors: npt.NDArray[np.float64]) -> Waves:
-        """Return the Fourier transform over Z_g**digits of an attribute's vector, or of each row of several."""
-        places = self.digits[attribute]
-        points = np.zeros((*vectors.shape[:-1], self.g**places))
-        points[..., self._points[attribute]] = vectors
-        if not places:
-            return points.astype(np.complex128)
-        cube = points.reshape(*vectors.shape[:-1], *(self.g,) * places)
-        return np.fft.fftn(cube, axes=range(-places, 0)).reshape(points.shape)
+    def _transform(self, attribute: int, vector: Vectors) -> Waves:
+        """Return the Fourier transform over Z_g**digits of an attribute's vector."""
+        return transform(self.g, self.digits[attribute], self.multipliers[attribute], vector)
 
     def reader(self, codes: Codes, dtype: type[np.floating[Any]] = np.float64) -> Reader:
         """Return the reader of sums over the cells whose hash is the answer: each vector by hash, then combined."""
@@ -333,12 +330,8 @@ class LinearHash(Oracle):
             return lambda axes, picks: np.concatenate([self.reader(part, dtype)(axes, picks) for part in parts])
         return hashed.reader(dtype)
 
-    def margins(
-        self, axis: int | None, vectors: Sequence[npt.NDArray[np.float64]], codes: Codes
-    ) -> npt.NDArray[np.float64]:
+    def margins(self, axis: int | None, vectors: Sequence[Vectors], codes: Codes) -> Vectors:
         """Return sums over other attributes: over the cells whose hashes complete the answer."""
-        if len(self.sizes) - (axis is not None) > 1:
-            return super().margins(axis, vectors, codes)
         return self._hash_codes(codes).margins(axis, vectors)
 
     def _hash_codes(self, codes: Codes) -> HashedCodes:
@@ -346,19 +339,19 @@ class LinearHash(Oracle):
         number, reply = np.divmod(np.maximum(codes, 1) - 1, self.g)
         seeds, place = np.unique(number, return_inverse=True)
         own = [np.unique(block, return_inverse=True) for block in self._blocks(self._vector(seeds))]
-        hashes = [self._inner(i, block) for i, (block, _) in enumerate(own)]
-        return HashedCodes(self.g, place, reply, codes == 0, [row for _, row in own], hashes)
+        return HashedCodes(self, place, reply, codes == 0, [row for _, row in own], [block for block, _ in own])
 
-    def _inner(self, attribute: int, block: Codes) -> Codes:
+    def hash_sums(self, attribute: int, block: Codes, vectors: Vectors) -> Vectors:
+        """Return blocks x hashes x vectors: sums over an attribute's cells of each hash, from Fourier transforms."""
+        waves = self._waves_at(attribute, block)
+        rows = [waves(self._transform(attribute, vector)) for vector in vectors]
+        values = [np.concatenate([row.real, row.imag], axis=1) @ values_of_waves(self.g) for row in rows]
+        return np.stack(values, axis=2)
+
+    def cell_hashes(self, attribute: int, block: Codes, cells: Codes | None = None) -> Codes:
         """Return the inner product modulo g of blocks of a seed's digits with each cell of an attribute."""
-        total = np.zeros((len(block), self.sizes[attribute]), dtype=np.int64)
-        chunk = max(1, digits_for(DOT_TABLE + 1, self.g) - 1)  # digits that one look-up takes
-        point, places = self._points[attribute], self.digits[attribute]
-        while places > 0:
-            step, digits = self.g ** min(places, chunk), min(chunk, places)
-            total += dot(self.g, digits, remainder(block, step)[:, None], remainder(point, step)[None, :])
-            block, point, places = block // step, point // step, places - chunk
-        return remainder(total, self.g) if self.digits[attribute] > chunk else total
+        points = self._points[attribute]
+        return inner_products(self.g, self.digits[attribute], block, points if cells is None else points[cells])
 
     def cluster(self, codes: Codes) -> Codes:
         """Return the number of each code's seed: together, its answers show every cell once."""
