@@ -73,6 +73,33 @@ def test_averages_are_ratios_and_errors_are_positive(shop: tc.Database) -> None:
     assert wide.high - wide.low < 2 * wide.error
 
 
+SHARE = "COUNT(*) FILTER (WHERE age > 40) / COUNT(*)"
+
+
+@pytest.mark.parametrize("consistent", [False, True])
+@pytest.mark.parametrize(
+    ("plain", "written", "scale", "offset"),
+    [
+        (SHARE, "100.0 * COUNT(*) FILTER (WHERE age > 40) / COUNT(*)", 100, 0),
+        (SHARE, "COUNT(*) FILTER (WHERE age > 40) / (COUNT(*) / 100.0)", 100, 0),
+        (SHARE, "(2 * COUNT(*) FILTER (WHERE age > 40)) / (4 * COUNT(*))", 0.5, 0),
+        (SHARE, f"1 - {SHARE}", -1, 1),
+        (SHARE, "-COUNT(*) FILTER (WHERE age > 40) / COUNT(*)", -1, 0),
+        (SHARE, "AVG(CASE WHEN age > 40 THEN 100 ELSE 0 END)", 100, 0),
+        ("AVG(age)", "3 * SUM(age) / COUNT(*) + 1", 3, 1),
+        ("AVG(age)", "SUM(2 * age) / COUNT(age)", 2, 0),
+    ],
+)
+def test_scaled_ratios_have_scaled_intervals(
+    shop: tc.Database, plain: str, written: str, scale: float, offset: float, *, consistent: bool
+) -> None:
+    source = "FROM shop WHERE region = 'north'"
+    one, other = (shop.sql(f"SELECT {column} AS x {source}", consistent=consistent)["x"] for column in (plain, written))
+    low, high = sorted(scale * end + offset for end in (one.low, one.high))
+    assert (other.low, other.value, other.high) == pytest.approx((low, scale * one.value + offset, high), rel=1e-9)
+    assert other.low < other.value < other.high
+
+
 def test_questions_over_three_attributes_are_answered(shop: tc.Database) -> None:
     question = "SELECT COUNT(*) AS n, AVG(income) AS m FROM shop WHERE age > 40 AND region = 'north' AND income > 20000"
     with pytest.raises(TacitError) as refusal:

@@ -53,6 +53,9 @@ class Sender:
                 reports = reports_of(first, PEOPLE, seed=first)
                 try:
                     response = client.post(serving.path, json=body_of(reports))
+                    while response.status_code == httpx.codes.TOO_MANY_REQUESTS:  # reports of earlier rounds are moved
+                        time.sleep(0.1)
+                        response = client.post(serving.path, json=body_of(reports))
                     statuses = response.json()["statuses"]
                 except (httpx.HTTPError, ValueError):
                     return  # it was killed: nobody knows what became of these
@@ -72,6 +75,7 @@ def killed(serving: Serving, sender: Sender, seconds: float) -> None:
     for thread in threads:
         thread.start()
     while len(sender.acknowledged) < before + 1_000:
+        assert any(thread.is_alive() for thread in threads), "Nobody sends any more: see the warnings for the reason."
         time.sleep(0.01)
     time.sleep(seconds)
     serving.end(signal.SIGKILL)

@@ -226,3 +226,16 @@ def test_a_range_between_the_values_of_cells_is_refused_not_zero(where: str) -> 
     assert caught.value.code == "between-cells"
     assert "0, 100, 200, 300" in caught.value.message
     assert database.sql("SELECT COUNT(*) AS n FROM t WHERE x > 110 AND x <= 200")["n"].value >= 0
+
+
+def test_roots_of_intervals_that_reach_below_zero_start_at_zero() -> None:
+    """A variance's interval may reach below zero; no root lies there, so SQRT(VARIANCE(x)) has STDDEV's interval."""
+    schema = tc.Schema([tc.Service("t", key="uid", attributes=[tc.Ordinal("x", low=0, high=31)])])
+    collection = tc.Collection(schema, epsilon=1.0)
+    db = tc.connect()
+    db.create(collection)
+    db.load(collection.encode(t={"uid": range(300), "x": [7] * 300}, rng=tc.insecure_rng(1)))
+    root = db.sql("SELECT SQRT(VARIANCE(x)) AS root FROM t")["root"]
+    deviation = db.sql("SELECT STDDEV(x) AS deviation FROM t")["deviation"]
+    assert deviation.low == 0, "the case needs an interval of the variance that reaches below zero"
+    assert (root.low, root.high) == (0.0, pytest.approx(deviation.high, rel=1e-3))

@@ -196,8 +196,8 @@ def _bounds(
         ends = [sample.bounds(slope) for sample, slope in zip(samples, slopes, strict=True) if slope is not None]
         fixed = made.evaluate(made.at([0.0] * count)).value
         return fixed + sum(low for low, _ in ends), fixed + sum(high for _, high in ends)
-    if made.numerator is not None and count == 2 and made.affine[0]:  # AVG, and ratios of two totals
-        scale, offset = made.affine
+    if made.quotient is not None:  # AVG, and ratios of two totals
+        scale, offset = made.quotient
         ends = [ratio_bounds(*functionals) for functionals in own]
         low, high = sorted(scale * end + offset for end in (min(a for a, _ in ends), max(b for _, b in ends)))
         return low, high

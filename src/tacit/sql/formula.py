@@ -203,6 +203,16 @@ class Formula:
         ]
         return bool((gradients[0] == gradients[1]).all())
 
+    @property
+    def quotient(self) -> tuple[float, float] | None:
+        """Scale and offset of a column that is ``scale * first / second + offset`` of its two totals, or None."""
+        if self.numerator is None or len(self.totals) != 2 or len(self.denominators) != 1:
+            return None
+        above = _factor(self.numerator, self, 0)
+        below = _factor(self.denominators[0], self, 1)
+        scale, offset = self.affine
+        return (scale * above / below, offset) if above and below and scale else None
+
     def at(self, means: list[float], noise: Vector | None = None, shared: float = 0.0) -> list[Dual]:
         """Return the totals as numbers with unit gradients; ``noise`` is the covariance of their noise."""
         units = _units(len(means))
@@ -221,6 +231,15 @@ class Formula:
         result = self.evaluate(list(given))
         low, high = _ends(result)
         return max(high - result.value, result.value - low) if isinstance(result, Reach) else math.inf
+
+
+def _factor(part: Evaluate, made: Formula, own: int) -> float | None:
+    """Return the factor of one total, or None if the part is anything but a multiple of that total."""
+    slope = part(made.at([0.0] * len(made.totals))).gradient[own]
+    for means in ([0.0, 0.0], [1.0, 1.0], [-2.0, 3.0]):
+        if part(made.at(means)).value != slope * means[own]:
+            return None
+    return float(slope)
 
 
 def of_total(total: Total) -> Formula:

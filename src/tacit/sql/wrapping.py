@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -24,6 +25,12 @@ def _monotone(
             return math.nan
 
     return After(or_nan, lambda low, high: (or_nan(low), or_nan(high)), blur, slope)
+
+
+def _root() -> After:
+    """Return the square root; below 0 an interval has no numbers that could be roots, so its lower end is 0."""
+    plain = _monotone(math.sqrt, slope=lambda number: 0.5 / math.sqrt(number) if number > 0 else math.nan)
+    return replace(plain, ends=lambda low, high: plain.ends(max(low, 0.0) if high >= 0 else low, high))
 
 
 def _magnitude() -> After:
@@ -123,7 +130,7 @@ WRAPPERS: dict[type[exp.Expr], Callable[..., After | None]] = {
     exp.Coalesce: _coalesce,
     exp.Nullif: _not_equal,
     exp.Pow: _power,
-    exp.Sqrt: lambda _: _monotone(math.sqrt, slope=lambda number: 0.5 / math.sqrt(number) if number > 0 else math.nan),
+    exp.Sqrt: lambda _: _root(),
     exp.Ln: lambda _: _monotone(math.log, slope=lambda number: 1 / number if number > 0 else math.nan),
     exp.Exp: lambda _: _monotone(math.exp, slope=math.exp),
 }
