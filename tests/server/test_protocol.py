@@ -193,9 +193,11 @@ def test_half_a_letter_is_refused_and_sinks_nothing(collector: Serving, client: 
 
 def test_without_keys_pages_of_others_may_not_borrow_it(collector: Serving, client: httpx.Client) -> None:
     body = {"tacit": 1, "person": "u-1"}
-    for headers in ({"Origin": "https://evil.example"}, {"Host": "stats.example.org"}):
+    origins = ("https://evil.example", "null", "file://", "[", "http://[::1", "localhost", "https://", "")
+    hosts = ("stats.example.org", "[", "[::1", "")
+    for headers in [{"Origin": one} for one in origins] + [{"Host": one} for one in hosts]:
         response = client.post("/v1/forget", json=body, headers=headers)
-        assert (response.status_code, response.json()["code"]) == (403, "wrong-origin")
+        assert (response.status_code, response.json()["code"]) == (403, "wrong-origin"), headers
     assert client.post("/v1/forget", json=body, headers={"Origin": "http://localhost:3000"}).status_code == 200
 
 

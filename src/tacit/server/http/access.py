@@ -16,6 +16,8 @@ from tacit.server.http.endpoints import Call, Endpoint, Server
 
 __all__ = ["admit"]
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
 
 async def admit(server: Server, endpoint: Endpoint, request: Request) -> Call:
     """Read a request with its body and key; raise if it is not allowed or malformed."""
@@ -43,6 +45,16 @@ def _bearer(request: Request) -> str:
 
 
 def _is_local(request: Request) -> bool:
-    """Return whether a request comes from this machine and uses its name, so that other sites' pages cannot use it."""
-    named = [request.headers.get("host", ""), urlsplit(request.headers.get("origin", "")).netloc or "localhost"]
-    return all(urlsplit(f"//{name}").hostname in ("localhost", "127.0.0.1", "::1") for name in named)
+    """Return whether a request uses this machine's name and, if a page sends it, the page is of this machine too.
+
+    Pages without an origin of their own, such as sandboxed frames of any site, send the origin `null`.
+    """
+    host, origin = request.headers.get("host", ""), request.headers.get("origin")
+    return _host_of(f"//{host}") in LOOPBACK and (origin is None or _host_of(origin) in LOOPBACK)
+
+
+def _host_of(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:
+        return None
