@@ -5,11 +5,14 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -25,6 +28,7 @@ from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
+from tacit.server.store.coins import UNBOUND
 
 USERS = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 31), tc.Ordinal("pay", 0, 31)])
 ORDERS = tc.Service("orders", key="uid", attributes=[tc.Ordinal("sum", 0, 7)], at_most=3, sends=2)
@@ -263,3 +267,31 @@ def test_the_command_line_makes_a_key_and_loads_by_it(tmp_path: Path, capsys: py
     captured = capsys.readouterr()
     assert "40 reports stored" in captured.out
     assert key.read_text().strip() not in captured.out + captured.err
+
+
+def test_the_first_report_without_a_token_waits_for_the_store_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where views are assigned, the store remembers that ids are not bound to people."""
+    asked, go_on = threading.Event(), threading.Event()
+    with collector_here(tmp_path / "store", COLLECTION) as collector:
+        remember = collector.inbox.remember
+
+        def slow_remember(**values: str) -> None:
+            if any(name.startswith(UNBOUND) for name in values):
+                asked.set()
+                go_on.wait(120)
+            remember(**values)
+
+        monkeypatch.setattr(collector.inbox, "remember", slow_remember)
+        app = make_app(collector, Keys(tmp_path / "store" / "keys.json"))
+        with served_here(app) as client, ThreadPoolExecutor(2) as pool:
+            own = report(collector.coin(COLLECTION.id, "ada"), "ada")
+            path = f"/v1/collections/{COLLECTION.id}/reports"
+            waiting = pool.submit(client.post, path, json={"tacit": 1, "reports": own})
+            assert asked.wait(60)
+            try:
+                assert httpx.get(f"{client.base_url}/healthz", timeout=10, trust_env=False).status_code == 200
+            finally:
+                go_on.set()
+            assert waiting.result().json() == {"statuses": [{"status": "stored"}]}

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from support.collectors import COLLECTION, collector_here, reports_of, served_here
+from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here
 from tacit.errors import OverloadedError
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
@@ -21,6 +21,7 @@ from tacit.server.http.rates import BUCKETS, Rate
 from tacit.server.keys import Key, Keys
 from tacit.server.store import inbox as inboxes
 from tacit.server.store import mover
+from tacit.server.store.base import Standing
 from tacit.server.store.inbox import Inbox
 from tacit.server.store.validate import Report
 
@@ -147,6 +148,42 @@ def test_a_store_that_does_not_answer_keeps_no_other_request_waiting(
                     finally:
                         go_on.set()
                     assert waiting.result().status_code == 200, route
+
+
+def test_a_shared_store_that_does_not_answer_keeps_no_other_request_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody may name a collection that nobody has published: the store is asked for it beside the event loop."""
+    asked, go_on = threading.Event(), threading.Event()
+    with collector_here(tmp_path / "store") as collector:
+        standing = collector.inbox.standing
+
+        def slow_standing() -> Standing:
+            asked.set()
+            go_on.wait(120)
+            return standing()
+
+        app = make_app(collector, Keys(tmp_path / "store" / "keys.json"))
+        monkeypatch.setattr(collector.inbox, "standing", slow_standing)
+        monkeypatch.setattr(collector.inbox, "is_shared", True)
+        other = f"/v1/collections/{'0' * 64}"
+        with served_here(app) as client, ThreadPoolExecutor(2) as pool:
+            for method, path, body in (
+                ("GET", other, None),
+                ("GET", f"{other}/audit", None),
+                ("POST", f"{other}/reports", body_of([])),
+                ("POST", "/v1/forget", {"tacit": 1, "person": "p", "collection": "0" * 64}),
+            ):
+                asked.clear()
+                go_on.clear()
+                waiting = pool.submit(client.request, method, path, json=body)
+                assert asked.wait(60)
+                try:
+                    assert httpx.get(f"{client.base_url}/healthz", timeout=10, trust_env=False).status_code == 200, path
+                finally:
+                    go_on.set()
+                assert waiting.result().json()["code"] == "unknown-collection"
+        monkeypatch.undo()
 
 
 def test_reports_are_taken_after_a_restart_while_the_database_is_rebuilt(

@@ -78,7 +78,7 @@ def make_app(
         telemetry = _telemetry(server)
         async with open_port(server, postgres):
             yield
-        for part in (server.workers, server.deletions, server.receipts, server.readiness):
+        for part in (server.workers, server.deletions, server.receipts, server.lookups, server.readiness):
             part.close()
         for one in telemetry:
             one.close()

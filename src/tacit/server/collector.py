@@ -61,8 +61,8 @@ class Collector(Asking):
         The folder or address of a lake that answers questions instead of ``reports.tacit`` or that database.
     person_epsilon : Fraction, optional
         Limit on a person's total epsilon over all collections; reports beyond it are refused.
-    snapshot : int, optional Minimum number of people by which answers advance, or 0 to count every report as it
-    arrives. Default: the stored setting.
+    snapshot : int, optional
+        Minimum number of people by which answers advance; 0 counts every report. Default: the stored setting.
     """
 
     def __init__(
@@ -241,6 +241,10 @@ class Collector(Asking):
         """Published collections by id, even if the analytical database does not have them now; panels as a whole."""
         return {name: one for name, one in self._published.items() if not one.contract.member}
 
+    def known(self, name: str) -> Collection | None:
+        """Return a collection, or a round of a panel, that this collector knows; never waits for the store."""
+        return self._published.get(name)
+
     def collection(self, name: str) -> Collection:
         """Return a published collection, or a round of a panel; another collector may have published it just now."""
         if name not in self._published and self.inbox.is_shared:
@@ -260,13 +264,10 @@ class Collector(Asking):
     ) -> Future[list[dict[str, str]]]:
         """Validate and store reports; the statuses are returned once everything acknowledged is on disk.
 
-        ``objection`` returns why the sender may not send an otherwise acceptable report, if there is a reason;
-        ``proven`` says that tokens bind the ids.
+        ``objection`` returns why the sender may not send a valid report, if so; ``proven``: tokens bind the ids.
         """
+        self.collection(collection)  # raises if there is none
         validator = self._validators.get(collection)
-        if validator is None:
-            self.collection(collection)  # raises if there is none
-            validator = self._validators.get(collection)
         if validator is None:
             message = "This is a panel. Send reports to the id of one of its rounds."
             raise UsageError(message, code="panel-as-a-whole")
@@ -297,9 +298,13 @@ class Collector(Asking):
         stored.add_done_callback(tell)
         return answer
 
+    def is_to_note(self, collection: str) -> bool:
+        """Return whether the first report without a token to a collection changes what its answers state."""
+        return self._published[collection].contract.assigned and collection not in self.analytical.unbound
+
     def _note_unbound(self, collection: str) -> None:
         """Remember that liars may have chosen their ids, where it matters: answers then state a wider bound."""
-        if self._published[collection].contract.assigned and collection not in self.analytical.unbound:
+        if self.is_to_note(collection):
             self._coins.note_unbound(self._published[collection])
             self.database.unbind(collection)
 

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tacit.client.record import LONGEST_PERSON
+from tacit.collection import Collection
 from tacit.server.collector import Collector
 from tacit.server.demo_data import Demo
 from tacit.server.http.rates import Rate
@@ -37,7 +38,7 @@ PERSON: Schema = {
 
 
 RECEIPTS_PER_MINUTE = 60
-"""Schema of a person's token."""
+"""Receipts that a person with a token may fetch."""
 
 
 @dataclass
@@ -58,11 +59,16 @@ class Server:
         chosen = self.settings
         self.ingest = Rate("reports", chosen.reports_per_second, 10 * chosen.reports_per_second)
         self.workers = Workers(chosen.question_seconds)
-        self.deletions, self.receipts = Lane("deletions"), Lane("receipts")
+        self.deletions, self.receipts, self.lookups = Lane("deletions"), Lane("receipts"), Lane("lookups")
         self.readiness = Readiness(self.collector)
         self.asking = Rate("questions", chosen.questions_per_minute / 60, chosen.questions_per_minute)
         self.deleting = Rate("deletions", chosen.deletions_per_minute / 60, chosen.deletions_per_minute)
         self.telling = Rate("receipts", RECEIPTS_PER_MINUTE / 60, RECEIPTS_PER_MINUTE)
+
+    async def collection(self, name: str) -> Collection:
+        """Return a published collection; asks a shared store, which may not respond, in another thread."""
+        known = self.collector.known(name)
+        return known if known is not None else await self.lookups.do(self.collector.collection, name)
 
     def drain(self) -> None:
         """Keep answering, but let load balancers and connections switch to another collector."""

@@ -39,7 +39,7 @@ async def collections(server: Server, call: Call) -> Response:
 
 async def contract(server: Server, call: Call) -> Response:
     """Return a contract's exact bytes, whose hash is its id."""
-    text = server.collector.collection(call.request.path_params["id"]).to_json()
+    text = (await server.collection(call.request.path_params["id"])).to_json()
     headers = {"Cache-Control": "public, max-age=31536000, immutable"}
     return Response(text.encode(), media_type="application/json", headers=headers)
 
@@ -57,7 +57,7 @@ async def dictionary(server: Server, call: Call) -> Response:
 
 async def audit(server: Server, call: Call) -> Response:
     """Return the exact audit: the most that a person's reports can reveal, and what answers reveal by now."""
-    collection = server.collector.collection(call.request.path_params["id"])
+    collection = await server.collection(call.request.path_params["id"])
     result = await asyncio.to_thread(collection.audit)
     privacy = await asyncio.to_thread(server.collector.privacy, collection)
     views = view_codes(collection.contract)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from functools import partial
 
 from starlette.responses import JSONResponse, Response
 
@@ -41,7 +42,10 @@ async def reports(server: Server, call: Call) -> Response:
         return None if about is None or report.person in about else "token-mismatch"
 
     limited = objection if services or about is not None else None
-    statuses = await asyncio.wrap_future(server.collector.accept(name, given, limited, proven=about is not None))
+    await server.collection(name)
+    accept = partial(server.collector.accept, name, given, limited, proven=about is not None)
+    waits = about is None and server.collector.is_to_note(name)  # for the store: once per collection
+    statuses = await asyncio.wrap_future(await server.lookups.do(accept) if waits else accept())
     for word, more in Counter(status["status"] for status in statuses).items():
         server.counts[word] += more
     return JSONResponse({"statuses": statuses})
@@ -57,7 +61,7 @@ async def forget(server: Server, call: Call) -> Response:
     if collection is not None and not isinstance(collection, str):
         message = "collection must be a collection's id; without it, the person is deleted from all collections."
         raise BodyError(message)
-    names = [server.collector.collection(collection).id] if collection else list(server.collector.collections)
+    names = [(await server.collection(collection)).id] if collection else list(server.collector.collections)
     deleted = await server.deletions.do(_delete, server, call, names, person)
     server.counts["forgotten"] += 1
     return JSONResponse({"deleted": deleted})
