@@ -20,6 +20,7 @@ import tacit as tc
 from support.collectors import COLLECTION, Serving, body_of, reports_of
 from tacit.cli import main
 from tacit.engines.duckdb import SHUT
+from tacit.errors import OverloadedError
 from tacit.server.archive import export_store
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
@@ -148,6 +149,48 @@ def test_people_who_were_deleted_since_are_deleted_again(tmp_path: Path) -> None
     (tmp_path / "log.jsonl").write_text("broken\n")
     assert main([*words[:2], str(tmp_path / "z"), *words[3:]]) == 2
     assert not (tmp_path / "z").exists()
+
+
+def test_people_who_came_and_left_since_stay_away(tmp_path: Path) -> None:
+    """S12: nobody knows who they were, but the archive has the key of their tombstones, and the log has those."""
+    collector = filled(tmp_path / "store", 20)
+    bulk = COLLECTION.encode(
+        users={"uid": ["b-1", "b-2"], "age": [1, 2], "os": ["i", "a"]}, orders={"uid": [], "pay": []}
+    )
+    collector.load(bulk)
+    export_store(collector, tmp_path / "a.zip")
+    late = [report for report in reports_of(700, 1) if report["service"] == "users"]
+    collector.accept(COLLECTION.id, late).result()
+    collector.forget("u-700", COLLECTION.id, ["users"])
+    collector.forget("b-1")
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(f"{line}\n" for line in collector.log.lines()))
+    collector.close()
+    words = ["import", str(tmp_path / "a.zip")]
+    for name in ("again", "once-more"):  # the log of a restored store repeats the same deletions
+        assert main([*words, str(tmp_path / name), "--deletions", str(log)]) == 0
+        restored = Collector(tmp_path / name)
+        assert {one["code"] for one in restored.accept(COLLECTION.id, late).result()} == {"forgotten"}, name
+        assert restored.query("SELECT COUNT(*) AS n FROM users")["n"].value == 20, name  # 0 to 19 without 7, and b-2
+        log.write_text("".join(f"{line}\n" for line in restored.log.lines()))
+        restored.close()
+
+
+def test_no_store_is_left_without_its_deletions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    collector = filled(tmp_path / "store", 20)
+    export_store(collector, tmp_path / "a.zip")
+    collector.forget("u-9", COLLECTION.id)
+    (tmp_path / "log.jsonl").write_text("".join(f"{line}\n" for line in collector.log.lines()))
+    collector.close()
+    monkeypatch.setattr(Collector, "forget", fail)
+    words = ["import", str(tmp_path / "a.zip"), str(tmp_path / "again"), "--deletions", str(tmp_path / "log.jsonl")]
+    assert main(words) == 2
+    assert not (tmp_path / "again").exists()
+
+
+def fail(*_: object, **__: object) -> int:
+    message = "The deletion is recorded."
+    raise OverloadedError(message, code="deletion-pending")
 
 
 def test_a_copy_under_load_is_a_beginning_of_what_was_acknowledged(tmp_path: Path) -> None:

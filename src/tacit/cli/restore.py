@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 from pathlib import Path
 
 from tacit.contract.hash_chain import read_chain
@@ -20,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
     manifest = restore(options.file, options.store)
     deleted = 0
     if tombstones and manifest["kind"] == "store":
-        deleted = delete_again(options.store, tombstones)
+        deleted = _delete_again(options.store, tombstones)
     if options.json:
         damaged = manifest.get("damaged", 0)
         print(json.dumps({"made": manifest["made"], "people_deleted_again": deleted, "damaged_reports": damaged}))
@@ -32,8 +33,17 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _delete_again(store: Path, tombstones: dict[str, set[str]]) -> int:
+    """Repeat the deletions, or leave no store that lacks them."""
+    try:
+        return delete_again(store, tombstones)
+    except BaseException:
+        shutil.rmtree(store)
+        raise
+
+
 def _tombstones(path: Path) -> dict[str, set[str]]:
-    """Return the tombstones of a log by collection."""
+    """Return the tombstones of a log, by collection or by service of one."""
     try:
         chain = read_chain(path.read_text(encoding="utf-8").splitlines())
     except (OSError, ValueError):
@@ -45,6 +55,9 @@ def _tombstones(path: Path) -> dict[str, set[str]]:
     traces: dict[str, set[str]] = {}
     for entry in chain.entries:
         if entry["event"] == "person-deleted":
-            for collection, trace in entry["details"]["tombstones"].items():
-                traces.setdefault(collection, set()).add(trace)
+            for scope, trace in entry["details"]["tombstones"].items():
+                traces.setdefault(scope, set()).add(trace)
+        elif entry["event"] == "deletions-repeated":
+            for scope, some in entry["details"]["tombstones"].items():
+                traces.setdefault(scope, set()).update(some)
     return traces

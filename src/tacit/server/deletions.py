@@ -4,34 +4,56 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from tacit.server.collector import Collector
 from tacit.server.store.tombstones import scope_of
+from tacit.server.store.validate import Person, person_of
 
 __all__ = ["delete_again"]
 
 
 def delete_again(folder: Path, tombstones: Mapping[str, Collection[str]]) -> int:
-    """Delete everybody whose tombstone is given, by collection; return how many people that were."""
+    """Delete everybody whose tombstone is given, by scope, and refuse their later reports; return how many had any.
 
-    def is_given(collection: str, service: str, person: int | str) -> bool:
-        tombstone = collector.inbox.tombstone(collection, person, service).hex()
-        return tombstone in tombstones.get(scope_of(collection, service), ())
-
+    Tombstones of people without reports in the archive are stored too: they may have reported, and left, since.
+    """
     collector = Collector(folder)  # first: migrates the store of an older program
     try:
-        with contextlib.closing(sqlite3.connect(folder / "inbox.db")) as file:
-            file.create_function("is_given", 3, is_given, deterministic=True)
-            everybody = "SELECT place, person FROM known UNION SELECT place, person FROM reports"
-            joined = f"FROM ({everybody}) JOIN places USING (place)"
-            rows = file.execute(
-                f"SELECT DISTINCT collection, '', person {joined} WHERE is_given(collection, '', person) UNION "
-                f"SELECT DISTINCT collection, service, person {joined} WHERE is_given(collection, service, person)"
-            ).fetchall()
-        for collection, service, person in rows:
+        found = dict(_found(collector, tombstones))
+        for collection, service, person in found.values():
             collector.forget(person, collection, [service] if service else (), asker="restored")
+        absent = {scope: sorted(set(traces) - set(found)) for scope, traces in tombstones.items()}
+        if any(absent.values()):
+            collector.log.add("deletions-repeated", tombstones=absent)
     finally:
         collector.close()
-    return len({person for *_, person in rows})
+    with contextlib.closing(sqlite3.connect(folder / "inbox.db")) as file, file:
+        rows = [(scope.partition("/")[0], bytes.fromhex(trace)) for scope, some in absent.items() for trace in some]
+        file.executemany("INSERT OR IGNORE INTO forgotten VALUES (?, ?)", rows)
+    return len({person for *_, person in found.values()})
+
+
+def _found(
+    collector: Collector, tombstones: Mapping[str, Collection[str]]
+) -> Iterator[tuple[str, tuple[str, str, Person]]]:
+    """Yield the given tombstones of people in the store, with what they are deleted from: collection and service."""
+    for collection, service, person in _everybody(collector):
+        for scope in ("", service):
+            trace = collector.inbox.tombstone(collection, person, scope).hex()
+            if trace in tombstones.get(scope_of(collection, scope), ()):
+                yield trace, (collection, scope, person)
+
+
+def _everybody(collector: Collector) -> Iterator[tuple[str, str, Person]]:
+    """Yield everybody with reports: in the inbox, or loaded in bulk past it."""
+    query = (
+        "SELECT collection, service, person FROM (SELECT place, person FROM known UNION SELECT place, person "
+        "FROM reports) JOIN places USING (place)"
+    )
+    with contextlib.closing(sqlite3.connect(collector.folder / "inbox.db")) as file:
+        yield from file.execute(query)
+    for collection, compiled in collector.mover.services():
+        for key in collector.analytical.people(collection, compiled):
+            yield collection.id, compiled.service.name, person_of(key)

@@ -34,6 +34,7 @@ __all__ = [
     "count_unless_number",
     "first_row",
     "joint_codes",
+    "people_in",
     "removed_from_rollup",
     "reports_of",
     "rolled_up",
@@ -61,6 +62,11 @@ def count_unless_number(name: str, public: str) -> Statement:
 def first_row(name: str, columns: Sequence[str]) -> Statement:
     """Return the statement of one row, which shows the types of columns."""
     return print_select(select([column(own) for own in columns], table(name)).limit(1, copy=False))
+
+
+def people_in(name: str, key: str) -> Statement:
+    """Return the statement of the keys of all people in a table."""
+    return print_select(select([column(key)], table(name)).distinct(copy=False))
 
 
 def reports_of(name: str, columns: Sequence[str], key: str, people: Sequence[Any]) -> Statement:

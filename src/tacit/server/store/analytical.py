@@ -23,7 +23,7 @@ from tacit.engines import open_engine
 from tacit.engines.base import Engine, Stamp
 from tacit.errors import EngineError, OverloadedError
 from tacit.server.store.disk import has_room
-from tacit.sql.report_tables import count_rows
+from tacit.sql.report_tables import count_rows, people_in
 
 __all__ = ["Analytical"]
 
@@ -189,6 +189,11 @@ class Analytical:
         if not self._engine.has_table(table):
             return 0
         return int(self._engine.fetch(*count_rows(table), {})["n"][0].as_py()) // len(service.channels)
+
+    def people(self, collection: Collection, service: ServiceContract) -> list[str]:
+        """Return the stored keys of all people with reports to a service."""
+        table, key = report_table(collection.id, service.service.name), service.service.key
+        return self._engine.fetch(*people_in(table, key), {})[key].to_pylist() if self._engine.has_table(table) else []
 
     def probe(self) -> None:
         """Write a value and read it back."""
