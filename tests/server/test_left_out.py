@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from support.collectors import COLLECTION, collector_here, reports_of
+from support.collectors import COLLECTION, collector_here, reports_of, served_here
 from tacit.engines.duckdb import DuckDB
 from tacit.errors import OverloadedError
+from tacit.server.app import make_app
 from tacit.server.collector import Collector
+from tacit.server.http.settings import Settings
+from tacit.server.keys import Keys
 from tacit.server.store import mover
 
 COUNT = "SELECT COUNT(*) AS n FROM users"
@@ -50,6 +53,42 @@ def test_tables_and_synthetic_rows_are_refused_where_reports_cannot_be_moved(
         with pytest.raises(OverloadedError) as refused:
             ask()
         assert refused.value.code == "move-failed"
+
+
+def test_lists_and_forecasts_say_what_they_leave_out(running: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The analyst's screen shows the people of each service, and of each draft."""
+    with served_here(make_app(running, Keys(running.folder / "keys.json"))) as client:
+        [users] = [one for one in client.get("/v1/catalogue").json()["services"] if one["name"] == "users"]
+        assert (users["people"], users["notes"]) == (510, [])
+        running.accept(COLLECTION.id, reports_of(2_000, 90)).result()
+        assert client.post("/v1/draft", json={"tacit": 1, "sql": COUNT}).json()["people"] == 600
+        monkeypatch.setattr(mover, "has_room", lambda _: False)
+        running.accept(COLLECTION.id, reports_of(3_000, 10)).result()
+        [users] = [one for one in client.get("/v1/catalogue").json()["services"] if one["name"] == "users"]
+        assert users["people"] == 600
+        assert "610 reports were acknowledged, but 600 counted" in users["notes"][0]
+
+
+def test_lists_and_forecasts_are_refused_where_reports_cannot_be_moved(
+    running: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> list[int]:
+        raise ValueError
+
+    monkeypatch.setattr(DuckDB, "append", fail)
+    running.accept(COLLECTION.id, reports_of(2_000, 90)).result()
+    with served_here(make_app(running, Keys(running.folder / "keys.json"))) as client:
+        refused = [client.get("/v1/catalogue")]
+        refused += [client.post(f"/v1/{path}", json={"tacit": 1, "sql": COUNT}) for path in ("draft", "curves")]
+    assert [(one.status_code, one.json()["code"]) for one in refused] == [(503, "move-failed")] * 3
+
+
+def test_lists_take_from_the_rate_of_questions(running: Collector) -> None:
+    keys = Keys(running.folder / "keys.json")
+    bearer = {"Authorization": f"Bearer {keys.create('analyst', ['query'])}"}
+    with served_here(make_app(running, keys, settings=Settings(questions_per_minute=0.5)), **bearer) as client:
+        statuses = [client.get("/v1/catalogue").status_code for _ in range(6)]
+    assert statuses == [200] * 5 + [429]
 
 
 def test_everything_that_a_database_answers_is_answered_by_its_collector(running: Collector) -> None:

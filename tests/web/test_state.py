@@ -57,6 +57,19 @@ def test_another_question_in_the_box_makes_all_of_the_answer_grey(page: Page, de
     expect(export(page)).to_be_enabled()
 
 
+def test_reports_that_are_not_counted_are_said_beside_the_people(page: Page, demo: str) -> None:
+    said = "3,000 reports were acknowledged, but 1,000 counted: 2,000 wait to be moved"
+
+    def with_note(route: Route) -> None:
+        listed = route.fetch().json()
+        listed["services"][0]["notes"] = [said]
+        route.fulfill(json=listed)
+
+    page.route("**/v1/catalogue", with_note)
+    page.goto(f"{demo}/query")
+    expect(page.locator(".head .notice")).to_contain_text(said)
+
+
 def test_grey_is_seen_as_grey(page: Page, demo: str) -> None:
     opened(page, demo)
     colour = "getComputedStyle(document.querySelector('.advice')).color"

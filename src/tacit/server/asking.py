@@ -14,11 +14,12 @@ from tacit.answers.crowds import privacy_of
 from tacit.collection import Collection
 from tacit.contract.readers import Privacy
 from tacit.database import Database
+from tacit.engines.deadline import asked_at
 from tacit.estimate.answer import Answer
 from tacit.remote.answers import ABOUT
 from tacit.server.store.log import Log, hash_of
 from tacit.server.store.snapshots import Snapshots
-from tacit.server.store.watermarks import Watermarks
+from tacit.server.store.watermarks import Mark, Watermarks
 
 if TYPE_CHECKING:
     from tacit.server.store.shared.log import SharedLog
@@ -72,6 +73,15 @@ class Asking:
         self.log.add("contributions", sql=hash_of(text), key=asker)
         page, mark = self._watermarks.measure(text, (), lambda db: db.contributions(text, **options))
         return page, mark.watermark._asdict()
+
+    def read_marked(self, text: str, work: Callable[[Database], T]) -> tuple[T, Mark]:
+        """Return the result of reading what a question is about, with its watermark; for lists, not for answers."""
+        return self._watermarks.measure(text, (), work)
+
+    def read_settled(self, work: Callable[[Database], T]) -> T:
+        """Return the result of reading the database after moving reports; raise a fault if they cannot be moved."""
+        self._watermarks.settle(asked_at())
+        return self.read(work)
 
     def read(self, work: Callable[[Database], T]) -> T:
         """Return the result of reading the database; raise a fault with the reason if it cannot be read."""

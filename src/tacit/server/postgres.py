@@ -150,8 +150,7 @@ class _Port:
         return shapes
 
     def _read_tables(self) -> Sequence[Shape]:
-        self.server.collector.move()
-        return self.server.collector.read(lambda database: database.tables())
+        return self.server.collector.read_settled(lambda database: database.tables())
 
 
 class _Asking:

@@ -132,7 +132,8 @@ function screen({ services }: Catalogue, demo: Demo): Child[] {
   });
   void session.run(address.view);
   return [
-    h("div", { class: "head" }, h("h1", {}, "Ask"), h("p", { class: "facts" }, facts(services)), h("div", { class: "row small" }, link, said)),
+    h("div", { class: "head" }, h("h1", {}, "Ask"), h("p", { class: "facts" }, facts(services)),
+      ...services.flatMap(({ name, notes }) => notes.map((note) => h("p", { class: "notice" }, `${isolated(name)}: ${note}`))), h("div", { class: "row small" }, link, said)),
     examples.length > 0 && h("div", { class: "examples", role: "group", "aria-label": "Questions to begin with" }, ...examples.map(({ title, sql }) =>
       h("button", { type: "button", title, onclick: () => { session.write(sql); void run(); } }, firstSentence(title)))),
     h("div", { class: "work" }, h("div", { class: "ask" }, sqlCard, builderPanel.element), h("div", { class: "ask" }, answer.element, curvesPanel.element)),

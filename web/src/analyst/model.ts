@@ -53,6 +53,8 @@ export interface Service {
   readonly key: string;
   readonly attributes: readonly Attribute[];
   readonly people: number;
+  /** Why some acknowledged reports are not counted. */
+  readonly notes: readonly string[];
   readonly epsilon: number;
   readonly round: string;
   readonly collection: string;

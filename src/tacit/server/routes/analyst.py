@@ -36,8 +36,8 @@ DRAFT = 0.1
 
 async def catalogue(server: Server, call: Call) -> Response:
     """List what can be queried."""
-    del call
-    return JSONResponse(await server.workers.do(_read_catalogue, server))
+    server.asking.take(call.key, DRAFT)
+    return JSONResponse(await server.workers.do(_catalogue, server))
 
 
 async def draft(server: Server, call: Call) -> Response:
@@ -52,7 +52,7 @@ async def curves(server: Server, call: Call) -> Response:
     server.asking.take(call.key, 1)
 
     def work() -> dict[str, Any]:
-        collection, people, question = server.collector.read(lambda database: database.answering(text))
+        collection, people, question = server.collector.read_settled(lambda database: database.answering(text))
         return asdict(predicted_curves(collection, question, people=people, confidence=confidence))
 
     return _json(await server.workers.do(work))
@@ -99,23 +99,26 @@ def _read_question(body: Mapping[str, Any]) -> tuple[str, float]:
     return text, confidence
 
 
-def _read_catalogue(server: Server) -> dict[str, Any]:
-    server.collector.move()
-    return server.collector.read(_catalogue)
+def _catalogue(server: Server) -> dict[str, Any]:
+    return server.collector.read_settled(partial(_describe, server))
 
 
-def _catalogue(database: Database) -> dict[str, Any]:
-    services = []
-    for service in database.services():
-        collection, people, _ = database.answering(compose("SELECT COUNT(*) FROM {table}", table=service.name))
-        about = {"people": people, "epsilon": float(collection.contract.epsilon), "round": collection.contract.round}
-        services.append(service_data(service) | about | {"collection": collection.id})
+def _describe(server: Server, database: Database) -> dict[str, Any]:
     dimensions = [
         {"name": dimension.name, "key": dimension.key, "columns": dimension.table.column_names}
         for dimension in database.dimensions()
     ]
+    services = [service_data(service) | _count(server, service.name) for service in database.services()]
     tables = [asdict(table) for table in database.tables()]
     return {"services": services, "dimensions": dimensions, "tables": tables}
+
+
+def _count(server: Server, service: str) -> dict[str, Any]:
+    """Return a service's people and, if reports are not counted, notes like those of answers."""
+    text = compose("SELECT COUNT(*) FROM {table}", table=service)
+    (collection, people, _), mark = server.collector.read_marked(text, lambda database: database.answering(text))
+    about = {"epsilon": float(collection.contract.epsilon), "round": collection.contract.round}
+    return about | {"people": people, "notes": list(mark.notes), "collection": collection.id}
 
 
 def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,7 +130,7 @@ def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
     except TacitError as refusal:
         answer["outside"] = refusal.message
     try:
-        collection, people, question = server.collector.read(lambda database: database.answering(text))
+        collection, people, question = server.collector.read_settled(lambda database: database.answering(text))
     except OverloadedError:
         raise  # not a problem of the question
     except TacitError as refusal:

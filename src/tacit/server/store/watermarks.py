@@ -65,7 +65,7 @@ class Watermarks:
         """Return an answer and the watermark of exactly the reports it counts, which are those of a question's text."""
         asked = asked_at()
         for _ in range(1 if self._inbox.is_shared else TRIES - 1):  # other collectors may move at any time
-            self._settle(asked)
+            self.settle(asked)
             with suppress(_AgainError), ExitStack() as answering:
                 with self._mover.still():
                     before = self._mover.version()
@@ -81,13 +81,13 @@ class Watermarks:
                     continue  # the database may be changing
                 if self._mover.version() == before:
                     return answer, mark
-        self._settle(asked)
+        self.settle(asked)
         with self._mover.alone():
             self._mover.version()  # it also adopts what others have published
             mark = self._mark(text, parameters)
             return self.read(ask), mark
 
-    def _settle(self, asked: float) -> None:
+    def settle(self, asked: float) -> None:
         """Move what was pending when a question was asked; raise if the stores cannot be trusted."""
         self._inbox.check()
         self._mover.move(max(0.0, asked + MOVING_SECONDS - time.monotonic()), since=asked)
