@@ -103,3 +103,20 @@ def test_notifications_and_unknown_versions() -> None:
     assert list(answers(['{"jsonrpc": "2.0", "method": "x"}', "\n"], tc.connect(), "0")) == []
     [answer] = answers(['{"jsonrpc": "2.0", "id": 1, "method": "initialize"}'], tc.connect(), "0")
     assert json.loads(answer)["result"]["protocolVersion"] == VERSIONS[0]
+
+
+def test_a_mistake_of_ours_ends_no_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever fails is said without its message, which may repeat values, and the next question is answered."""
+    secret = "a value"
+
+    def fail(*_: Any, **__: Any) -> tc.Answer:
+        raise ZeroDivisionError(secret)
+
+    database = tc.connect()
+    monkeypatch.setattr(database, "sql", fail)
+    lines = [json.dumps(call(1, "ask", sql=COUNT)), json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"})]
+    [failed, pinged] = map(json.loads, answers(lines, database, "0"))
+    assert failed["result"]["isError"]
+    assert "ZeroDivisionError" in failed["result"]["content"][0]["text"]
+    assert secret not in json.dumps(failed)
+    assert pinged["result"] == {}

@@ -104,6 +104,8 @@ def test_keys_are_logged_by_name_and_digest(tmp_path: Path, capsys: pytest.Captu
     assert folder.stat().st_mode & 0o77 == 0
     assert main(["keys", str(folder), "list"]) == 0
     digest = capsys.readouterr().out.split()[0]
+    for wrong in ("", digest[:4], digest + "00"):  # what revokes nothing is not logged
+        assert main(["keys", str(folder), "revoke", wrong]) == 2
     assert main(["keys", str(folder), "revoke", digest]) == 0
     chain = Log(folder / "log.db").read()
     assert [entry["event"] for entry in chain.entries] == ["key-created", "key-revoked"]

@@ -52,6 +52,15 @@ def test_many_processes_lose_no_key_and_bring_none_back(tmp_path: Path) -> None:
     assert {one.name for one in tmp_path.iterdir()} == {"keys.json", "keys.json.lock"}
 
 
+def test_origins_are_kept_as_browsers_send_them(tmp_path: Path) -> None:
+    keys = Keys(tmp_path / "keys.json")
+    pages = {"HTTPS://Shop.Example:443/": "https://shop.example", "http://localhost:80": "http://localhost"}
+    pages |= {"https://shop.example:8443": "https://shop.example:8443", "": ""}
+    for number, (given, sent) in enumerate(pages.items()):
+        [row] = keys.list_keys(keys.create(f"page-{number}", ["ingest"], given))
+        assert row["origin"] == sent
+
+
 def test_every_version_is_told_from_the_one_before(tmp_path: Path) -> None:
     """Readers know a file by its date: two versions of one length, in one tick of the clock, must differ."""
     path = tmp_path / "file"

@@ -167,7 +167,7 @@ def test_aliases_repeated_groups_and_undefined_values_last() -> None:
         assert math.isnan(averages[-1].value)
 
 
-@pytest.mark.parametrize("confidence", [0, 1, 5, -1, "x", None, True, 1 - 1e-16, float("nan")])
+@pytest.mark.parametrize("confidence", [0, 1, 5, -1, "x", None, True, 1 - 1e-16, 1e-300, 1e-16, float("nan")])
 def test_confidence_is_a_share(confidence: Any) -> None:
     database = revealed([tc.Ordinal("age", 0, 9)], {"age": [1, 2]})
     collection = tc.Collection(tc.Schema([tc.Service("t", key="uid", attributes=[tc.Ordinal("age", 0, 9)])]), 1.0)

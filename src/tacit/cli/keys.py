@@ -49,7 +49,8 @@ def run(options: argparse.Namespace) -> int:
                 f"the page can report under any id: `tacit serve --allow-without-token {options.name}` allows that."
             )
     else:
-        log.add("key-revoked", digest=options.name[:SHOWN_DIGEST])
+        for digest in keys.digests(options.name):
+            log.add("key-revoked", digest=digest[:SHOWN_DIGEST])
         revoked = keys.revoke(options.name)
         print(json.dumps({"revoked": revoked}) if options.json else f"{revoked} revoked")
     log.close()
@@ -70,7 +71,7 @@ def _check(options: argparse.Namespace, keys: Keys) -> None:
     """Refuse invalid names, origins and digests before anything is written."""
     name, origin = options.name, urlsplit(options.origin)
     if options.action == "revoke":
-        if not any(str(key["digest"]).startswith(name[:SHOWN_DIGEST]) for key in keys.list_keys()):
+        if not keys.digests(name):
             message = "No key has this digest. `tacit keys FOLDER list` shows them."
             raise UsageError(message, code="unknown-key")
     elif not name or not name.isprintable() or len(name) > LONGEST_NAME:

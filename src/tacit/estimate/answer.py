@@ -32,6 +32,10 @@ MOST_ROWS = 60
 """Maximum rows shown by a prompt or a notebook."""
 
 
+LOWEST = 1e-6
+"""Lowest confidence: errors are computed from intervals, and narrower ones have too few digits."""
+
+
 @dataclass(frozen=True)
 class Options:
     """How a question is answered: level of intervals, decoder, and what the errors cover."""
@@ -43,7 +47,7 @@ class Options:
 
     def __post_init__(self) -> None:
         level = self.confidence
-        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1 - 1e-12:
+        if isinstance(level, bool) or not isinstance(level, int | float) or not LOWEST <= level < 1 - 1e-12:
             message = "confidence must be a number between 0 and 1, such as 0.95."
             raise UsageError(message, code="bad-option")
         if self.decoder not in DECODERS:

@@ -164,20 +164,23 @@ class Keys:
             made = f"tacit_{'sign' if 'sign' in wanted else 'live'}_{secrets.token_urlsafe(32)}"
             kept = made if "sign" in wanted else ""
             scram = "" if kept or origin else make_verifier(name, made)
-            key = Key(name, wanted, origin.rstrip("/"), _digest(made), tuple(services), kept, scram)  # type: ignore[arg-type]
+            key = Key(name, wanted, _as_sent(origin), _digest(made), tuple(services), kept, scram)  # type: ignore[arg-type]
             self._first.save([*keys, key])
         return made
 
     def revoke(self, start: str) -> int:
         """Revoke keys by a prefix of their digest, as `list_keys` shows it; return how many."""
-        if len(start) < SHORTEST_DIGEST:
-            message = f"Pass at least {SHORTEST_DIGEST} characters of the digest, as `tacit keys list` shows it."
-            raise UsageError(message, code="bad-option")
+        _check_start(start)
         with self._first.changing() as keys:
             kept = [key for key in keys if not key.digest.startswith(start)]
             if len(kept) < len(keys):
                 self._first.save(kept)
         return len(keys) - len(kept)
+
+    def digests(self, start: str) -> list[str]:
+        """Return the digests of the keys that `revoke` would revoke."""
+        _check_start(start)
+        return [key.digest for key in self._first.current() if key.digest.startswith(start)]
 
     def list_keys(self, made: str = "") -> list[dict[str, object]]:
         """Return all keys, or the one just created, without their secrets."""
@@ -245,6 +248,19 @@ def key_of(row: dict[str, Any]) -> Key:
     if not all(isinstance(text, str) for text in (key.name, key.origin, key.digest, key.secret, key.scram)):
         raise TypeError
     return key
+
+
+def _as_sent(origin: str) -> str:
+    """Return an origin as browsers send it: in lower case, without the default port of its scheme."""
+    lower = origin.rstrip("/").lower()
+    scheme, _, host = lower.partition("://")
+    return lower.removesuffix({"http": ":80", "https": ":443"}.get(scheme, "")) if host else lower
+
+
+def _check_start(start: str) -> None:
+    if len(start) < SHORTEST_DIGEST:
+        message = f"Pass at least {SHORTEST_DIGEST} characters of the digest, as `tacit keys list` shows it."
+        raise UsageError(message, code="bad-option")
 
 
 def _unreadable(why: str) -> UsageError:

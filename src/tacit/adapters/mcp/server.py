@@ -79,6 +79,8 @@ def _call_result(number: str | int, parameters: Mapping[str, Any], source: Sourc
         text, failed = TOOLS[name].run(source, given), False
     except TacitError as refusal:
         text, failed = f"{type(refusal).__name__} {refusal}", True
+    except Exception as cause:  # the next question must still be answered; a library's message may repeat values
+        text, failed = f"InternalError: {type(cause).__name__}. This is a bug in tacit.", True
     return _result(number, {"content": [{"type": "text", "text": text}], "isError": failed})
 
 
