@@ -241,7 +241,7 @@ class Collector(Asking):
         """Published collections by id, even if the analytical database does not have them now; panels as a whole."""
         return {name: one for name, one in self._published.items() if not one.contract.member}
 
-    def known(self, name: str) -> Collection | None:
+    def collection_here(self, name: str) -> Collection | None:
         """Return a collection, or a round of a panel, that this collector knows; never waits for the store."""
         return self._published.get(name)
 

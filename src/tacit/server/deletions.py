@@ -21,10 +21,10 @@ def delete_again(folder: Path, tombstones: Mapping[str, Collection[str]]) -> int
     """
     collector = Collector(folder)  # first: migrates the store of an older program
     try:
-        found = dict(_found(collector, tombstones))
-        for collection, service, person in found.values():
+        matching = dict(_matching(collector, tombstones))
+        for collection, service, person in matching.values():
             collector.forget(person, collection, [service] if service else (), asker="restored")
-        absent = {scope: sorted(set(traces) - set(found)) for scope, traces in tombstones.items()}
+        absent = {scope: sorted(set(traces) - set(matching)) for scope, traces in tombstones.items()}
         if any(absent.values()):
             collector.log.add("deletions-repeated", tombstones=absent)
     finally:
@@ -32,10 +32,10 @@ def delete_again(folder: Path, tombstones: Mapping[str, Collection[str]]) -> int
     with contextlib.closing(sqlite3.connect(folder / "inbox.db")) as file, file:
         rows = [(scope.partition("/")[0], bytes.fromhex(trace)) for scope, some in absent.items() for trace in some]
         file.executemany("INSERT OR IGNORE INTO forgotten VALUES (?, ?)", rows)
-    return len({person for *_, person in found.values()})
+    return len({person for *_, person in matching.values()})
 
 
-def _found(
+def _matching(
     collector: Collector, tombstones: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[str, tuple[str, str, Person]]]:
     """Yield the given tombstones of people in the store, with what they are deleted from: collection and service."""

@@ -67,7 +67,7 @@ class Server:
 
     async def collection(self, name: str) -> Collection:
         """Return a published collection; asks a shared store, which may not respond, in another thread."""
-        known = self.collector.known(name)
+        known = self.collector.collection_here(name)
         return known if known is not None else await self.lookups.do(self.collector.collection, name)
 
     def drain(self) -> None:
