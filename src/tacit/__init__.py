@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tacit.adapters.connect import connect
     from tacit.collection import Collection
     from tacit.contract.categories import load_dictionary
     from tacit.contract.kinds import Boolean, Choices, Date, Place, Timestamp
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from tacit.errors import TacitError
     from tacit.estimate.answer import Answer
     from tacit.estimate.estimate import Estimate
-    from tacit.source import connect
 
 __all__ = [
     "Answer",
@@ -62,7 +62,7 @@ _HOME = {
     "Service": "contract.schema",
     "TacitError": "errors",
     "Timestamp": "contract.kinds",
-    "connect": "source",
+    "connect": "adapters.connect",
     "insecure_rng": "contract.randomness",
     "load_dictionary": "contract.categories",
     "load_ipython_extension": "adapters.notebook",  # `%load_ext tacit`

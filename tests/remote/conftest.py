@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from support.collectors import COLLECTION, collector_here, reports_of, served_here
-from tacit.remote.database import RemoteDatabase
+from tacit.adapters.remote.database import RemoteDatabase
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.http.settings import Settings

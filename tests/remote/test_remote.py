@@ -14,12 +14,12 @@ import pytest
 
 import tacit as tc
 from support.collectors import COLLECTION
+from tacit.adapters.remote.answers import ABOUT, answer_from_stream, stream_of_answer, table_from_stream
+from tacit.adapters.remote.database import RemoteDatabase
 from tacit.contract.readers import Privacy, central_loss, no_claim
 from tacit.errors import AccessError, BindError, EngineError, UnknownNameError, UnsupportedSqlError, UsageError
 from tacit.estimate.answer import Answer
 from tacit.estimate.estimate import Estimate
-from tacit.remote.answers import ABOUT, answer_from_stream, stream_of_answer, table_from_stream
-from tacit.remote.database import RemoteDatabase
 
 COUNT = "SELECT COUNT(*) AS n FROM users"
 QUESTIONS = [

@@ -16,7 +16,7 @@ PARENT = """
 import json, os, sys, traceback
 import duckdb, numpy, pandas, pyarrow, pyarrow.compute, pyarrow.parquet, sqlglot
 import tacit.answers.run, tacit.collection, tacit.database, tacit.engines.duckdb, tacit.model.model
-import tacit.sql.plan, tacit.encode.everybody, tacit.source
+import tacit.sql.plan, tacit.encode.everybody, tacit.adapters.connect
 for line in sys.stdin:
     program, folder, log = json.loads(line)
     child = os.fork()

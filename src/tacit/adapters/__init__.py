@@ -1,1 +1,1 @@
-"""Adapters for other tools: DB-API, SQLAlchemy, SQL functions."""
+"""Ways to a database: `tacit.connect`, a running collector over HTTP, DB-API, SQLAlchemy, SQL functions, PostgreSQL."""

@@ -9,10 +9,10 @@ import argparse
 import shlex
 from typing import Any, NoReturn
 
+from tacit.adapters.connect import connect
+from tacit.adapters.remote.database import RemoteDatabase
 from tacit.database import Database
 from tacit.errors import TacitError, UsageError
-from tacit.remote.database import RemoteDatabase
-from tacit.source import connect
 
 __all__ = ["Magic", "load_ipython_extension"]
 

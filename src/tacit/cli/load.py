@@ -10,11 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from tacit.adapters.connect import connect
 from tacit.cli.coin_key import read_coin_key
 from tacit.cli.progress import bar
 from tacit.collection import Collection
 from tacit.errors import ReportError
-from tacit.source import connect
 
 __all__ = ["run"]
 

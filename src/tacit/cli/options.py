@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from tacit.adapters.remote.address import KEY, KEY_FILE
 from tacit.cli.operator_options import doctor, export, keys, lake, restore, serve
-from tacit.remote.address import KEY, KEY_FILE
 
 __all__ = [
     "advise",

@@ -6,6 +6,9 @@ import argparse
 from functools import partial
 from pathlib import Path
 
+from tacit.adapters.connect import connect
+from tacit.adapters.remote.address import is_address
+from tacit.adapters.remote.database import RemoteDatabase
 from tacit.answers.crowds import OPEN, privacy_of
 from tacit.answers.forecast.verdicts import Forecast
 from tacit.central.release import Release
@@ -13,10 +16,7 @@ from tacit.database import Database
 from tacit.engines import is_there
 from tacit.errors import UsageError
 from tacit.estimate.answer import Answer, shift_text
-from tacit.remote.address import is_address
-from tacit.remote.database import RemoteDatabase
 from tacit.server.store.verification import mark_of
-from tacit.source import connect
 from tacit.tables.places import place_text
 
 __all__ = ["draw", "open_existing", "print_answer", "run"]

@@ -7,12 +7,12 @@ import sys
 import time
 from collections.abc import Callable
 
+from tacit.adapters.remote.database import RemoteDatabase
 from tacit.cli.interrupts import has_happened, remember
 from tacit.cli.prompt import Prompt
 from tacit.cli.query import open_existing, print_answer
 from tacit.database import Database
 from tacit.errors import TacitError, UnknownNameError, UsageError
-from tacit.remote.database import RemoteDatabase
 from tacit.sql.columns import Shape
 
 __all__ = ["run"]

@@ -21,12 +21,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tacit.adapters.connect import connect
 from tacit.contract.hash_chain import Head, read_chain
 from tacit.errors import EngineError, UsageError
 from tacit.server.collector import Collector
 from tacit.server.store.log import Log
 from tacit.server.store.verification import verify_inbox
-from tacit.source import connect
 
 __all__ = ["export_database", "export_store", "restore"]
 

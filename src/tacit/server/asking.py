@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from tacit.adapters.remote.answers import ABOUT
 from tacit.answers.contributions import Contributions
 from tacit.answers.crowds import privacy_of
 from tacit.collection import Collection
@@ -16,7 +17,6 @@ from tacit.contract.readers import Privacy
 from tacit.database import Database
 from tacit.engines.deadline import asked_at
 from tacit.estimate.answer import Answer
-from tacit.remote.answers import ABOUT
 from tacit.server.store.log import Log, hash_of
 from tacit.server.store.snapshots import Snapshots
 from tacit.server.store.watermarks import Mark, Watermarks

@@ -8,12 +8,12 @@ from typing import Any, Self
 
 from tacit.adapters.dbapi import errors
 from tacit.adapters.dbapi.cursor import Cursor
+from tacit.adapters.remote.address import is_address
+from tacit.adapters.remote.database import RemoteDatabase
 from tacit.database import Database
 from tacit.engines import is_there, open_engine
 from tacit.errors import EngineError, UsageError
 from tacit.estimate.answer import Answer, Options
-from tacit.remote.address import is_address
-from tacit.remote.database import RemoteDatabase
 from tacit.tables.places import place_text
 
 __all__ = ["Connection", "connect"]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tacit.adapters.remote.database import RemoteDatabase
 from tacit.database import Database
 from tacit.errors import UsageError
-from tacit.remote.database import RemoteDatabase
 
 __all__ = ["TOOLS", "Tool"]
 

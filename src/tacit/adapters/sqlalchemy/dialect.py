@@ -16,11 +16,11 @@ from sqlalchemy.sql.compiler import IdentifierPreparer
 from sqlglot.dialects import DuckDB
 
 import tacit.adapters.dbapi
+from tacit.adapters.remote.address import url_of
+from tacit.adapters.remote.database import RemoteDatabase
 from tacit.adapters.sqlalchemy.reflection import columns_of, dimension_names, service_names
 from tacit.database import Database
 from tacit.errors import UsageError
-from tacit.remote.address import url_of
-from tacit.remote.database import RemoteDatabase
 
 if TYPE_CHECKING:
     from types import ModuleType

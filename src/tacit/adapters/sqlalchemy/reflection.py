@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import types
 
+from tacit.adapters.remote.database import RemoteDatabase
 from tacit.database import Database
-from tacit.remote.database import RemoteDatabase
 from tacit.sql.columns import Column
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Any
 
 from starlette.responses import Response
 
+from tacit.adapters.remote.answers import MEDIA_TYPE, stream_of_answer, stream_of_table
 from tacit.errors import BodyError
 from tacit.estimate.answer import Answer
-from tacit.remote.answers import MEDIA_TYPE, stream_of_answer, stream_of_table
 from tacit.server.http.endpoints import Call, Endpoint, Server
 
 __all__ = ["QUESTIONS"]

@@ -14,16 +14,16 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from tacit.adapters.remote.address import find_key, url_of
+from tacit.adapters.remote.answers import MEDIA_TYPE, answer_from_stream, not_a_collector, table_from_stream
+from tacit.adapters.remote.transport import Transport
 from tacit.client.scalars import plain_scalar
 from tacit.collection import Collection
 from tacit.contract.audit import Audit
-from tacit.errors import ContractError, EngineError, UnknownNameError, UsageError
+from tacit.errors import ContractError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
 from tacit.model.labelled import Marginal
-from tacit.remote.address import find_key, url_of
-from tacit.remote.answers import MEDIA_TYPE, answer_from_stream, table_from_stream
-from tacit.remote.transport import Transport
 from tacit.sql.columns import Column, Shape
 from tacit.sql.parse import without_explain
 
@@ -110,7 +110,7 @@ class RemoteDatabase:
         name, people, asked = draft.get("collection"), draft.get("people"), draft.get("asked")
         if not isinstance(name, str) or not isinstance(people, int) or not isinstance(asked, str):
             self.sql(text, confidence=confidence)  # its error describes the problem with the question
-            raise _not_described()
+            raise not_a_collector()
         collection, wanted = self._collection(name), {"like": like, "decoder": decoder}
         if users is None and error is None and relative is None:
             users = max(1, people)
@@ -148,7 +148,7 @@ class RemoteDatabase:
         try:
             names = [str(one["id"]) for one in listed["collections"]]
         except (KeyError, TypeError):
-            raise _not_described() from None
+            raise not_a_collector() from None
         return [self._collection(name) for name in names]
 
     def _collection(self, name: str) -> Collection:
@@ -158,7 +158,7 @@ class RemoteDatabase:
             try:
                 result = Collection.from_json(content.decode())
             except UnicodeDecodeError:
-                raise _not_described() from None
+                raise not_a_collector() from None
             if result.id != name:
                 message = f"The collector's contract has another id than {name[:12]}…, which it was asked for."
                 raise ContractError(message, code="wrong-id")
@@ -180,7 +180,7 @@ class RemoteDatabase:
                 Shape(one["name"], one["kind"], tuple(Column(**column) for column in one["columns"])) for one in listed
             ]
         except (KeyError, TypeError):
-            raise _not_described() from None
+            raise not_a_collector() from None
 
     def _json(self, path: str, body: dict[str, Any], text: str = "") -> Any:
         return _read(self._transport.post(path, body, text=text))
@@ -209,9 +209,4 @@ def _read(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
-        raise _not_described() from None
-
-
-def _not_described() -> EngineError:
-    message = "The answer does not come from a collector of a compatible version. Check the address."
-    return EngineError(message, code="not-a-collector")
+        raise not_a_collector() from None

@@ -20,7 +20,15 @@ from tacit.errors import EngineError
 from tacit.estimate.answer import Answer, Watermark
 from tacit.estimate.estimate import Estimate
 
-__all__ = ["ABOUT", "MEDIA_TYPE", "answer_from_stream", "stream_of_answer", "stream_of_table", "table_from_stream"]
+__all__ = [
+    "ABOUT",
+    "MEDIA_TYPE",
+    "answer_from_stream",
+    "not_a_collector",
+    "stream_of_answer",
+    "stream_of_table",
+    "table_from_stream",
+]
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 
@@ -47,7 +55,7 @@ def table_from_stream(content: bytes) -> pa.Table:
         table = pa.ipc.open_stream(content).read_all()
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError):
-        raise _not_an_answer() from None
+        raise not_a_collector() from None
     return table
 
 
@@ -86,7 +94,7 @@ def answer_from_stream(content: bytes, plan: Callable[[], str] | None = None) ->
         watermark = about["watermark"]
         return answer.with_watermark(Watermark(*watermark)) if watermark else answer
     except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
-        raise _not_an_answer() from None
+        raise not_a_collector() from None
 
 
 def _estimate(parts: dict[str, Any]) -> Estimate:
@@ -111,6 +119,7 @@ def _is_same(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=ROUNDING) or (math.isnan(one) and math.isnan(other))
 
 
-def _not_an_answer() -> EngineError:
+def not_a_collector() -> EngineError:
+    """Return the error for content that no collector of this version would have sent."""
     message = "The answer does not come from a collector of a compatible version. Check the address."
     return EngineError(message, code="not-a-collector")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, overload
 
+from tacit.adapters.remote.address import is_address
+from tacit.adapters.remote.database import RemoteDatabase
 from tacit.database import Database
 from tacit.engines import open_engine
 from tacit.errors import UsageError
-from tacit.remote.address import is_address
-from tacit.remote.database import RemoteDatabase
 
 __all__ = ["connect"]
 
