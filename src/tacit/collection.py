@@ -52,8 +52,10 @@ class Collection(Forecasting):
     ----------
     schema : Schema
         The services and their attributes.
-    epsilon : int, float, str, Decimal or Fraction Bound on what anyone can learn about a person from everything the
-    person sends in this round. Alternatively, pass ``central_epsilon``. mechanism : str
+    epsilon : int, float, str, Decimal or Fraction
+        Bound on what anyone can learn about a person from everything the person sends in this round. Alternatively,
+        pass ``central_epsilon``.
+    mechanism : str
         ``"auto"`` (by predicted error), ``"hio"``, ``"hi"``, ``"sc"``, ``"em"``, ``"fc"``, ``"pairs"``, ``"am(k)"``,
         ``"calm(k)"``, ``"tables(k)"``; the last two need ``users``.
     oracle : str
@@ -71,9 +73,10 @@ class Collection(Forecasting):
     questions : list of str, or of (str, float), optional
         SQL texts that will be asked, with weights if some matter more. With ``mechanism="auto"``, what people report is
         designed for them, which makes their errors two to five times smaller; others stay possible, with larger errors.
-    central_epsilon : float, optional Instead of epsilon: what readers of answers may learn about one of ``users``; the
-    collection takes the largest budget within it. It holds under the conditions of docs/two-guarantees.md, and the
-    collector learns that budget. delta : float
+    central_epsilon : float, optional
+        Instead of epsilon: what readers of answers may learn about one of ``users``; the collection takes the largest
+        budget within it. It holds under the conditions of docs/two-guarantees.md, and the collector learns that budget.
+    delta : float
         The chance that the central bound fails.
     alike : int, optional
         The people expected in the smallest class by public columns; needed for ``central_epsilon`` if there are any.
@@ -82,8 +85,9 @@ class Collection(Forecasting):
         Epsilon is then a person's total over the panel, however their values change (docs/panels.md).
     rounds, reports : int
         See ``panel``.
-    assigned : bool Whether views, seeds and the places of rows are derived from a key that the collector keeps instead
-    of drawn by devices, so that liars cannot choose the reports that move an answer most (docs/assigned.md).
+    assigned : bool
+        Whether views, seeds and the places of rows are derived from a key that the collector keeps instead of drawn by
+        devices, so that liars cannot choose the reports that move an answer most (docs/assigned.md).
 
     Examples
     --------

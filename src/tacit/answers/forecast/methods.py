@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
-from typing import Any, Self, overload
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +11,7 @@ import pyarrow as pa
 from tacit.answers.forecast.expectation import people_for, predict
 from tacit.answers.forecast.likely import likely_questions
 from tacit.answers.forecast.population import frequencies_of
-from tacit.answers.forecast.verdicts import Forecast, forecast_questions
-from tacit.contract.contract import Contract
+from tacit.answers.forecast.verdicts import Forecast, Planned, forecast_questions
 from tacit.contract.schema import Schema, Service
 from tacit.encode.prepare import prepare_tables
 from tacit.estimate.answer import Answer, Options
@@ -30,27 +28,20 @@ SAMPLE = 20_000
 class Forecasting:
     """The methods of a collection that predict answers."""
 
-    @property
-    def contract(self) -> Contract:
-        """The compiled contract."""
-        raise NotImplementedError
-
-    def with_schema(self, schema: Schema) -> Self:
-        """Return the same collection of other attributes."""
-        raise NotImplementedError
-
-    def with_epsilon(self, epsilon: Fraction) -> Self:
-        """Return the same collection with another budget."""
-        raise NotImplementedError
-
     @overload
     def predict(
-        self, text: str, *, users: int, like: Any = None, confidence: float = 0.95, decoder: DecoderName = "blue"
+        self: Planned,
+        text: str,
+        *,
+        users: int,
+        like: Any = None,
+        confidence: float = 0.95,
+        decoder: DecoderName = "blue",
     ) -> Answer: ...
 
     @overload
     def predict(
-        self,
+        self: Planned,
         text: str,
         *,
         error: float | None = None,
@@ -61,7 +52,7 @@ class Forecasting:
 
     @one_thread
     def predict(
-        self,
+        self: Planned,
         text: str,
         *,
         users: int | None = None,
@@ -77,8 +68,10 @@ class Forecasting:
 
         Parameters
         ----------
-        users : int The number of people (for a panel, all its members); the result is a table of expected values with
-        their errors. error : float
+        users : int
+            The number of people (for a panel, all its members); the result is a table of expected values with their
+            errors.
+        error : float
             Instead of users: the wanted standard error; the result is the number of people. Errors of averages shrink
             with more people, so this is the smallest number; errors of totals grow, so it is the largest.
         relative : float
@@ -94,7 +87,7 @@ class Forecasting:
 
     @one_thread
     def report(
-        self, questions: Iterable[str] | str | None = None, *, users: int | None = None, like: Any = None
+        self: Planned, questions: Iterable[str] | str | None = None, *, users: int | None = None, like: Any = None
     ) -> Forecast:
         """Report how accurate questions would be, whether that is good enough, and what would help.
 
@@ -104,26 +97,28 @@ class Forecasting:
             Default: ten that the schema suggests.
         users : int, optional
             People expected to report. Default: those of ``like``, or 100,000.
-        like : table, path or dict, optional Raw tables, as for `prepare`, from which the frequencies of values are
-        taken: one, or a dict by service. Attributes are assumed to be independent, and uniform by default.
+        like : table, path or dict, optional
+            Raw tables, as for `prepare`, from which the frequencies of values are taken: one, or a dict by service.
+            Attributes are assumed to be independent, and uniform by default.
         """
-        asked = [questions] if isinstance(questions, str) else questions
         schema, samples = self.contract.schema, None
         if like is not None:
             by_service = isinstance(like, Mapping) and like.keys() <= {service.name for service in schema.services}
             tables, _ = prepare_tables(schema, like if by_service else {schema.services[0].name: like})
             people, sampled = sample_people(schema, tables)
-            shown = len(next(iter(sampled.values()))) if any(schema[name].one_to_one for name in sampled) else 0
-            samples = {name: frequencies_of(schema[name], table, shown) for name, table in sampled.items()}
+            rows = len(next(iter(sampled.values()))) if any(schema[name].one_to_one for name in sampled) else 0
+            samples = {name: frequencies_of(schema[name], table, rows) for name, table in sampled.items()}
             users = people if users is None else users
-        listed = likely_questions(schema) if asked is None else list(asked)
-        return forecast_questions(self, listed, users=100_000 if users is None else users, like=samples)
+        if questions is None:
+            questions = likely_questions(schema)
+        texts = [questions] if isinstance(questions, str) else list(questions)
+        return forecast_questions(self, texts, users=100_000 if users is None else users, like=samples)
 
 
 def sample_people(schema: Schema, tables: Mapping[str, pa.Table]) -> tuple[int, dict[str, pa.Table]]:
     """Return the number of people, and all rows of some of them."""
     services = sorted(
-        (service for service in schema.services if service.name in tables), key=lambda one: not one.one_to_one
+        (service for service in schema.services if service.name in tables), key=lambda service: not service.one_to_one
     )
     first = services[0]
     keys = pc.unique(tables[first.name].column(first.key))
