@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Protocol
 
 from tacit.answers.forecast.expectation import widest
+from tacit.answers.forecast.verdicts import Planned
 from tacit.contract.audit import audit_contract
-from tacit.contract.contract import Contract
 from tacit.contract.readers import central_loss
 from tacit.errors import LayoutError, UnanswerableError
 from tacit.estimate.answer import Options
@@ -23,19 +22,6 @@ EPSILONS = tuple(Fraction(tenths, 10) for tenths in (1, 2, 5, 10, 20, 40, 80))
 PEOPLE = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 
 Point = tuple[float, float]
-
-
-class Collection(Protocol):
-    """A collection that can be compiled with another budget."""
-
-    @property
-    def contract(self) -> Contract:
-        """The compiled contract."""
-
-    def with_epsilon(self, epsilon: Fraction) -> Collection:
-        """Return the same collection with another budget."""
-
-    def __hash__(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -57,7 +43,7 @@ class Curves:
     """Local and central epsilon for a number of people who all report before the first answer."""
 
 
-def half_width(collection: Collection, text: str, *, people: int, confidence: float = 0.95) -> tuple[str, float]:
+def half_width(collection: Planned, text: str, *, people: int, confidence: float = 0.95) -> tuple[str, float]:
     """Return the first column of estimates and its expected half width, the widest of a few groups."""
     return widest(collection.contract, text, users=max(1, people), options=Options(confidence))
 
@@ -67,11 +53,11 @@ def no_interval(people: int) -> str:
     return f"No finite interval is likely with {people:,} people: a denominator may be zero. Use larger groups."
 
 
-def curves(collection: Collection, text: str, *, people: int, confidence: float = 0.95) -> Curves:
+def curves(collection: Planned, text: str, *, people: int, confidence: float = 0.95) -> Curves:
     """Return the curves of a question, with the present number of people."""
     people = max(1, people)
 
-    def width(one: Collection, users: int) -> float:
+    def width(one: Planned, users: int) -> float:
         return half_width(one, text, people=users, confidence=confidence)[1]
 
     column, now = half_width(collection, text, people=people, confidence=confidence)
@@ -80,9 +66,8 @@ def curves(collection: Collection, text: str, *, people: int, confidence: float 
     if not now > 0:
         message = "The answer is known without error, or its error cannot be predicted."
         raise UnanswerableError(message, code="not-predictable")
-    per_person = (
-        width(collection, 4 * people) > now
-    )  # totals: four times the people double the half width; of averages, they halve it
+    # four times the people double the half width of a total, and halve that of an average
+    per_person = width(collection, 4 * people) > now
     by_people = [(float(n), width(collection, n) / (n if per_person else 1)) for n in sorted({*PEOPLE, people})]
     by_epsilon, central = [], []
     for epsilon in sorted({*EPSILONS, collection.contract.epsilon}):
@@ -110,7 +95,7 @@ def _leading(people: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def _central(collection: Collection, people: int) -> float | None:
+def _central(collection: Planned, people: int) -> float | None:
     """Return the central epsilon for a number of people; None if public columns divide them."""
     contract = collection.contract
     return central_loss(contract, audit_contract(contract).ratio, people=people).epsilon
@@ -121,6 +106,6 @@ def _finite(points: list[Point]) -> list[Point]:
 
 
 @lru_cache(maxsize=64)
-def _with_epsilon(collection: Collection, epsilon: Fraction) -> Collection:
+def _with_epsilon(collection: Planned, epsilon: Fraction) -> Planned:
     """Return a collection with another budget, cached because compiling takes longer than predicting."""
     return collection.with_epsilon(epsilon)

@@ -54,6 +54,8 @@ class Planned(Protocol):
     def with_epsilon(self, epsilon: Fraction) -> Planned:
         """Return the same collection with another budget."""
 
+    def __hash__(self) -> int: ...
+
 
 @dataclass(frozen=True)
 class Verdict:
