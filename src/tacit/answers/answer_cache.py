@@ -45,9 +45,9 @@ class AnswerCache(Generic[R, Q]):
     ) -> tuple[Answer, R]:
         """Return the cached answer to a question, or make it; the rows are a copy that the caller may change."""
         answer, rounds = self._get(self._answers, text, parameters, options, partial(make, text, parameters, options))
-        own = copy.copy(answer)
-        own.rows = list(answer.rows)
-        return own, rounds
+        copied = copy.copy(answer)
+        copied.rows = list(answer.rows)
+        return copied, rounds
 
     def question(
         self, make: Callable[[str, Sequence[Any], Options], Q], text: str, parameters: Sequence[Any], options: Options
@@ -70,8 +70,8 @@ class AnswerCache(Generic[R, Q]):
         return cache.get((changes, self._definitions), key, make)
 
 
-def _cells(kept: tuple[Answer, Any]) -> int:
-    return 1 + len(kept[0].rows) * len(kept[0].columns)
+def _cells(entry: tuple[Answer, Any]) -> int:
+    return 1 + len(entry[0].rows) * len(entry[0].columns)
 
 
 def _is_hashable(key: Hashable) -> bool:

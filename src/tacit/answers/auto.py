@@ -95,7 +95,7 @@ def choose_layout(service: Service, expected: Expected, oracle: str) -> ServiceC
     if len(complete) > 1 and len(service.sensitive) > 2:
         complete.sort(key=lambda item: together_variance(item[1][2]))
     layout, (variance, compiled, _) = (complete or ranked)[0]
-    others = _relative({name: one[0] / variance for name, one in ranked if name != layout and variance > 0})
+    others = _relative({name: result[0] / variance for name, result in ranked if name != layout and variance > 0})
     reason = (
         "least predicted variance"
         if variance == least
@@ -119,27 +119,27 @@ def _best_for(service: Service, expected: Expected, oracle: str) -> ServiceContr
     designed = compile_service(service, expected, "partitions", oracle)
     present = Service(service.name, service.key, service.attributes)
     step = -(-len(expected.asked) // MOST_EXACT)
-    asked = sorted(expected.asked, key=lambda one: -one.weight)[::step]
+    questions = sorted(expected.asked, key=lambda question: -question.weight)[::step]
     scores: dict[str, float] = {}
     compiled = {"partitions": designed}
     base: list[float] = []
     for name in ("partitions", *(RIVALS if len(service.sensitive) > 1 else RIVALS[:1])):
         try:
-            own = compiled.get(name) or compile_service(service, expected, name, oracle, hint=False)
+            candidate = compiled.get(name) or compile_service(service, expected, name, oracle, hint=False)
             any_number = expected.users is not None or not service.one_to_one
-            judged = own
+            judged = candidate
             if any_number:
                 judged = compile_service(present, replace(expected, users=None), name, oracle, hint=False)
-            if name != "partitions" and (not _is_short(own) or len(own.channels[0].views) > MOST_VIEWS):
+            if name != "partitions" and (not _is_short(candidate) or len(candidate.channels[0].views) > MOST_VIEWS):
                 continue
-            variances = pool_means(asked, _variances(judged, asked))
+            variances = pool_means(questions, _variances(judged, questions))
         except (LayoutError, UnanswerableError):
             continue
         base = base or variances
         ratios = [mine / known for mine, known in zip(variances, base, strict=True) if known > 0]
-        weights = [one.weight for one, known in zip(asked, base, strict=True) if known > 0]
-        compiled[name], scores[name] = own, float(np.average(ratios, weights=weights)) if ratios else 1.0
-    name = min(scores, key=lambda one: scores[one], default="partitions")
+        weights = [question.weight for question, known in zip(questions, base, strict=True) if known > 0]
+        compiled[name], scores[name] = candidate, float(np.average(ratios, weights=weights)) if ratios else 1.0
+    name = min(scores, key=lambda layout: scores[layout], default="partitions")
     others = _relative({other: score / scores[name] for other, score in scores.items() if other != name})
     if name == "partitions" or scores[name] > BETTER:
         return replace(designed, why=f"{designed.why}; variance of others: {others}") if scores else designed
@@ -147,13 +147,13 @@ def _best_for(service: Service, expected: Expected, oracle: str) -> ServiceContr
     return replace(compiled[name], why=why)
 
 
-def _variances(compiled: ServiceContract, asked: Sequence[Asked]) -> list[float]:
+def _variances(compiled: ServiceContract, questions: Sequence[Asked]) -> list[float]:
     """Return the variance of each question that is asked, over uniform records."""
     decoder, uniform = Decoder(compiled), Population.of(compiled)
     sizes = tuple(levels.size for levels in compiled.levels)
     functionals = [
-        reduce(Functional.__mul__, (Functional.of(sizes, i, vector) for i, vector in one.vectors.items()))
-        for one in asked
+        reduce(Functional.__mul__, (Functional.of(sizes, i, vector) for i, vector in question.vectors.items()))
+        for question in questions
     ]
     return [expected_variance(decoder, functional, uniform) for functional in functionals]
 
@@ -164,10 +164,10 @@ def _variance(service: Service, expected: Expected, compiled: ServiceContract) -
         return mean_variance(compiled)
     sizes = [levels.size for levels in compiled.levels]
     alone = [{i: _half(size).astype(np.float64)} for i, size in enumerate(sizes) if size > 1]
-    asked = [*alone, *(left | right for left, right in itertools.combinations(alone, 2))]
-    if not asked:
+    functionals = [*alone, *(left | right for left, right in itertools.combinations(alone, 2))]
+    if not functionals:
         return 0.0
-    questions = [Asked(1.0, vectors) for vectors in asked[:MOST_QUESTIONS]]
+    questions = [Asked(1.0, vectors) for vectors in functionals[:MOST_QUESTIONS]]
     return designed_variance(plan_service(service, expected), questions)
 
 
@@ -202,20 +202,20 @@ def shows_all(compiled: ServiceContract) -> bool:
 
 def mean_variance(compiled: ServiceContract) -> float:
     """Return the mean variance of half-ranges of one and two attributes, over uniform records."""
-    asked = _half_ranges(compiled)
-    asked += [left * right for left, right in itertools.combinations(asked, 2)]
-    return _mean_variance(compiled, asked[:MOST_QUESTIONS])
+    ranges = _half_ranges(compiled)
+    ranges += [left * right for left, right in itertools.combinations(ranges, 2)]
+    return _mean_variance(compiled, ranges[:MOST_QUESTIONS])
 
 
 def together_variance(compiled: ServiceContract) -> float:
     """Return the variance of a half-range of all attributes at once, which measures how well interactions are seen."""
-    asked = _half_ranges(compiled)
-    return _mean_variance(compiled, [reduce(Functional.__mul__, asked)] if asked else [])
+    ranges = _half_ranges(compiled)
+    return _mean_variance(compiled, [reduce(Functional.__mul__, ranges)] if ranges else [])
 
 
-def _mean_variance(compiled: ServiceContract, asked: Sequence[Functional]) -> float:
+def _mean_variance(compiled: ServiceContract, functionals: Sequence[Functional]) -> float:
     decoder, uniform = Decoder(compiled), Population.of(compiled)
-    variances = [expected_variance(decoder, functional, uniform) for functional in asked]
+    variances = [expected_variance(decoder, functional, uniform) for functional in functionals]
     return float(np.mean(variances)) if variances else 0.0
 
 

@@ -140,7 +140,7 @@ class Catalog(Generic[C]):
     def newest_tiers(self, service: str) -> list[C]:
         """Return the tiers of the newest round of a service."""
         newest = self.find([service])
-        return [one for one in self.rounds(newest, [service]) if one.contract.round == newest.contract.round]
+        return [tier for tier in self.rounds(newest, [service]) if tier.contract.round == newest.contract.round]
 
     def rolled_up(self, service: str, by: Sequence[str]) -> list[str]:
         """Return the report tables of a service for a rollup; refuse services that a rollup cannot count."""
@@ -153,7 +153,7 @@ class Catalog(Generic[C]):
         if len(rolled.channels) > 1 or rolled.service.sends > 1:
             message = f"{service}: people send several reports, which belong together. Rollups are for one report each."
             raise UsageError(message, code="several-reports")
-        return [report_table(one.id, rolled.service.name) for one in self.rounds(newest, [service])]
+        return [report_table(tier.id, rolled.service.name) for tier in self.rounds(newest, [service])]
 
     def newest_design(self, service: str) -> Design | None:
         """Return how a panel chose the people of the newest round of a service; None outside panels."""
@@ -163,9 +163,9 @@ class Catalog(Generic[C]):
         """Return the report tables, with their keys, of the given collections and services, or of all."""
         chosen = [collection for collection in self.collections if collections is None or collection.id in collections]
         tables = [
-            (report_table(one.id, service.name), service.key)
-            for one in chosen
-            for service in one.schema.services
+            (report_table(collection.id, service.name), service.key)
+            for collection in chosen
+            for service in collection.schema.services
             if not services or service.name in services
         ]
         return [(table, key) for table, key in tables if self._engine.has_table(table)]
@@ -210,6 +210,8 @@ class Catalog(Generic[C]):
     def stored_types(self, service: str) -> dict[str, pa.DataType]:
         """Return the types of the columns stored unperturbed: a service's key and its public columns."""
         collection = self.find([service])
-        own = collection.contract[service].service
-        query = first_row(report_table(collection.id, own.name), [own.key, *(column.name for column in own.public)])
+        declared = collection.contract[service].service
+        query = first_row(
+            report_table(collection.id, declared.name), [declared.key, *(column.name for column in declared.public)]
+        )
         return {field.name: field.type for field in self._engine.fetch(*query, {}).schema}

@@ -95,7 +95,7 @@ def _fetch(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, 
     codes = integers_of(table.column(keys))
     order = rows_in_order(codes * len(values) + group, channel.alphabet * len(values))
     order = order[columns[0][order] > 0]  # a rollup may contain rows of deleted people
-    counts = CodeCounts(codes[order], group[order], [own[order] for own in columns], len(values))
+    counts = CodeCounts(codes[order], group[order], [column[order] for column in columns], len(values))
     [side, *others] = query.people.join.sides
     return Fetched(values, counts, None if others or query.people.conditions else side.scan.table)
 

@@ -113,7 +113,7 @@ class CodePlan:
         self._place = {total: place for place, total in enumerate(self._squared)}
         both = {_in_order(weight[i], weight[j]) for i, j in pairs}
         self._weight_pairs = sorted((i, j) for i, j in both if i is not None and j is not None)
-        self._fourth_weights = sorted({own for i in self._squared if (own := weight[i]) is not None})
+        self._fourth_weights = sorted({index for i in self._squared if (index := weight[i]) is not None})
         self.columns = 1 + len(plan.totals) + len(self._weight_pairs) + len(self._fourth_weights)
 
     @property
@@ -138,8 +138,8 @@ class CodePlan:
         totals = self._totals(fetched)
         products, fourths = self._higher(fetched)
         return {
-            own: Moments(int(counts.people[place]), totals[place], products[place], fourths[place])
-            for place, own in enumerate(fetched.values)
+            values: Moments(int(counts.people[place]), totals[place], products[place], fourths[place])
+            for place, values in enumerate(fetched.values)
         }
 
     def _expects_too_much(self, engine: Engine) -> bool:
@@ -176,7 +176,7 @@ class CodePlan:
         """Return the totals of each group."""
         groups = fetched.counts.groups
         totals = np.zeros((groups, self._batch.count))
-        columns = np.array([0 if own is None else 1 + own for own in self._weight])
+        columns = np.array([0 if index is None else 1 + index for index in self._weight])
         for group, column in itertools.product(range(groups), sorted(set(columns.tolist()))):
             tallies = fetched.tallies(self.channel, group, column)
             read = totals_of(self._batch, tallies)
@@ -201,7 +201,7 @@ class CodePlan:
         unweighted = max(SAMPLED_LEAST, min(SAMPLED, SAMPLED_VALUES // len(self._squared)))
         wanted = strata * (SAMPLED_WEIGHTED if self.plan.totals else unweighted)
         sizes = np.diff(counts.bounds(self.channel)).tolist()
-        if any(is_read_by_code(view.oracle, own) for view, own in zip(self.channel.views, sizes, strict=True)):
+        if any(is_read_by_code(view.oracle, count) for view, count in zip(self.channel.views, sizes, strict=True)):
             wanted = max(wanted, SAMPLED_BY_CODE)
         return int(2 ** (wanted.bit_length() - 1))  # rounded, so that similar questions share a sample
 
@@ -213,15 +213,15 @@ class CodePlan:
         return 1 + len(self.plan.totals) + self._weight_pairs.index((left, right))
 
     def _fourth_column(self, i: int) -> int:
-        own = self._weight[i]
-        if own is None:
+        index = self._weight[i]
+        if index is None:
             return 0
-        return 1 + len(self.plan.totals) + len(self._weight_pairs) + self._fourth_weights.index(own)
+        return 1 + len(self.plan.totals) + len(self._weight_pairs) + self._fourth_weights.index(index)
 
     def noisy(self) -> tuple[bool, ...]:
         """Tell of each total whether it reads any codes."""
         reads = self._batch.reads_codes()
-        others = [False if own is None else self.plan.decoding.reads_codes[own] for own in self._weight]
+        others = [False if index is None else self.plan.decoding.reads_codes[index] for index in self._weight]
         return tuple(bool(mine) or other for mine, other in zip(reads, others, strict=True))
 
 
@@ -232,14 +232,14 @@ def plan_by_code(wanted: Plan) -> CodePlan | None:
         return None
     if len(scope.sources) > 1 and len(totals) <= FEW_MEASURES:
         return None
-    sides = [number for number, own in enumerate(stored) if own.is_one_report]
+    sides = [number for number, source in enumerate(stored) if source.is_one_report]
     splits = [(side, split) for side in sides if (split := _split(scope, side, totals)) is not None]
     if len(splits) > 1:
-        splits.sort(key=lambda one: -len({local.key for local, _ in one[1]}))
+        splits.sort(key=lambda candidate: -len({local.key for local, _ in candidate[1]}))
     squared = sorted({i for pair in wanted.pairs for i in pair})
     for side, split in splits:
         weights = _Weights()
-        weight = [weights.place(own) for _, own in split]
+        weight = [weights.place(total) for _, total in split]
         decoder = stored[side].decoder
         batch = batch_of(decoder, [local for local, _ in split])
         every = len(squared) == len(split)
@@ -247,9 +247,9 @@ def plan_by_code(wanted: Plan) -> CodePlan | None:
         if batch is None or second is None or len(weights.totals) > MOST_COLUMNS:
             continue
         plan = replace(wanted, totals=weights.totals, pairs=[])
-        made = CodePlan(plan, side, weight, wanted.pairs, batch, (squared, second))
-        if made.columns <= MOST_COLUMNS:
-            return made
+        code_plan = CodePlan(plan, side, weight, wanted.pairs, batch, (squared, second))
+        if code_plan.columns <= MOST_COLUMNS:
+            return code_plan
     return None
 
 
@@ -269,14 +269,14 @@ def _split(scope: Scope, side: int, totals: Sequence[Total]) -> list[tuple[Funct
         terms, others = [], {}
         for term in piece.functional.terms:
             mine = {i - first: vector for i, vector in term.factors.items() if first <= i < first + len(sizes)}
-            rest = {i: vector for i, vector in term.factors.items() if not first <= i < first + len(sizes)}
-            others[tuple((i, vector.tobytes()) for i, vector in sorted(rest.items()))] = rest
+            theirs = {i: vector for i, vector in term.factors.items() if not first <= i < first + len(sizes)}
+            others[tuple((i, vector.tobytes()) for i, vector in sorted(theirs.items()))] = theirs
             terms.append(Term(term.coefficient, mine))
         if len(others) > 1:
             return None
-        [rest] = others.values()
-        plain = not rest and not piece.guards and not piece.powers
-        beside = Functional(scope.sizes, (Term(1.0, rest),))
+        [theirs] = others.values()
+        plain = not theirs and not piece.guards and not piece.powers
+        beside = Functional(scope.sizes, (Term(1.0, theirs),))
         weight = None if plain else Total((Piece(beside, piece.guards, piece.powers),))
         parts.append((Functional(sizes, tuple(terms)), weight))
     return parts

@@ -64,8 +64,8 @@ class CodeValues:
             sums[1] += counts @ (values[:, left] * values[:, right])
             sums[2] += counts @ np.square(np.square(values[:, squared]))
         return {
-            own: Moments(int(people[place]), *(of_groups[place] for of_groups in sums))
-            for place, own in enumerate(fetched.values)
+            values: Moments(int(people[place]), *(of_groups[place] for of_groups in sums))
+            for place, values in enumerate(fetched.values)
         }
 
     def _chunks(self, sums: CodeCounts) -> Iterator[tuple[npt.NDArray[np.int64], Vector]]:
@@ -73,11 +73,11 @@ class CodeValues:
         step = max(1, VALUES_AT_ONCE // max(sums.groups, len(self.plan.totals), 1))
         distinct, place = np.unique(sums.codes, return_inverse=True)
         for start in range(0, len(distinct), step):
-            some = distinct[start : start + step]
-            rows = slice(*np.searchsorted(place, [start, start + len(some)]).tolist())
-            counts = np.zeros((sums.groups, len(some)))
+            chunk = distinct[start : start + step]
+            rows = slice(*np.searchsorted(place, [start, start + len(chunk)]).tolist())
+            counts = np.zeros((sums.groups, len(chunk)))
             counts[sums.group[rows], place[rows] - start] = sums.columns[0][rows]
-            yield some, counts
+            yield chunk, counts
 
     def _values(self, codes: npt.NDArray[np.int64]) -> Vector:
         """Return a column for each total with every code's contribution."""

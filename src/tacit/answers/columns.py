@@ -34,8 +34,8 @@ def numbers_of(column: pa.ChunkedArray) -> Vector:
 
 def integers_of(column: pa.ChunkedArray) -> Codes:
     """Return a column of whole numbers, none of them NULL."""
-    whole = column if pa.types.is_integer(column.type) else column.cast(pa.int64())
-    return np.asarray(np.from_dlpack(whole.combine_chunks()), dtype=np.int64)
+    integers = column if pa.types.is_integer(column.type) else column.cast(pa.int64())
+    return np.asarray(np.from_dlpack(integers.combine_chunks()), dtype=np.int64)
 
 
 def number_rows(table: pa.Table, count: int) -> tuple[Codes, Codes]:

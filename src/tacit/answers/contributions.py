@@ -110,41 +110,41 @@ def contributions_to(bound: Bound, people: People, group: Mapping[str, Any], pag
     """Return the contributions of tuples to one row of an answer."""
     classes, values = _locate_group(bound, group)
     formulas: dict[str, Formula] = {}
-    for (name, output), made in zip(bound.outputs, bound.formulas(classes), strict=False):
-        if isinstance(made, Formula) and not isinstance(output, Key):
-            formulas[name] = made
-        elif made is not None:
+    for (name, output), formula in zip(bound.outputs, bound.formulas(classes), strict=False):
+        if isinstance(formula, Formula) and not isinstance(output, Key):
+            formulas[name] = formula
+        elif formula is not None:
             message = f"{name} is a quantile, which is not a sum of contributions. Ask for COUNT, SUM or AVG."
             raise UnsupportedSqlError(message, code="not-a-total", text=bound.scope.text)
-    asked = SumsRequest(squares=False)
-    columns = {name: [asked.place(total) for total in made.totals] for name, made in formulas.items()}
-    if not 0 <= page.measure < len(asked.totals):
-        message = f"measure is {page.measure}; the question has {len(asked.totals)} totals, counted from 0."
+    request = SumsRequest(squares=False)
+    columns = {name: [request.place(total) for total in formula.totals] for name, formula in formulas.items()}
+    if not 0 <= page.measure < len(request.totals):
+        message = f"measure is {page.measure}; the question has {len(request.totals)} totals, counted from 0."
         raise UsageError(message, code="bad-option")
-    rounds = [replace(one, stored=tuple(replace(s, rollup=None) for s in one.stored)) for one in people.rounds]
+    rounds = [replace(round_, stored=tuple(replace(s, rollup=None) for s in round_.stored)) for round_ in people.rounds]
     if not -len(rounds) <= page.part < len(rounds):
         message = f"part is {page.part}; there are {len(rounds)} rounds and tiers, counted from 0."
         raise UsageError(message, code="bad-option")
     conditions = [*bound.conditions, *equal_to(bound, values)]
     readers = [
-        _Reader(people, one, Plan(bound.scope, one, asked.totals, [], [], conditions, types))
-        for one, types in zip(rounds, stored_types(people.engine, rounds), strict=True)
+        _Reader(people, round_, Plan(bound.scope, round_, request.totals, [], [], conditions, types))
+        for round_, types in zip(rounds, stored_types(people.engine, rounds), strict=True)
     ]
     shown = readers[page.part]
     sums = [reader.sums(page) for reader in readers]
     totals: Vector = np.sum([total for _, total in sums], axis=0)
     return Contributions(
-        measures=_names(bound, asked, formulas, columns),
+        measures=_names(bound, request, formulas, columns),
         columns=columns,
         rows=shown.rows(page),
         people=sums[page.part][0],
         before=(shown.sums(page, first=page.offset)[1] if page.offset else np.zeros(len(totals))).tolist(),
         totals=totals.tolist(),
         values={
-            name: value_of(people, made, [float(totals[i]) for i in columns[name]], conditions)
-            for name, made in formulas.items()
+            name: value_of(people, formula, [float(totals[i]) for i in columns[name]], conditions)
+            for name, formula in formulas.items()
         },
-        parts=[(one.name, count, total.tolist()) for one, (count, total) in zip(rounds, sums, strict=True)],
+        parts=[(round_.name, count, total.tolist()) for round_, (count, total) in zip(rounds, sums, strict=True)],
         part=page.part % len(rounds),
     )
 
@@ -174,7 +174,7 @@ def _as_text(label: Any) -> str:
 
 
 def _names(
-    bound: Bound, asked: SumsRequest, formulas: Mapping[str, Formula], columns: Mapping[str, Sequence[int]]
+    bound: Bound, request: SumsRequest, formulas: Mapping[str, Formula], columns: Mapping[str, Sequence[int]]
 ) -> list[tuple[str, str]]:
     """Return the name of each total, after the first column that needs it, and its meaning."""
     names: dict[int, str] = {}
@@ -184,14 +184,14 @@ def _names(
         for number, place in enumerate(places):
             role = roles[number] if roles else f"total {number + 1}"
             names.setdefault(place, f"{name}: {role}" if role else name)
-    return [(names[place], describe(bound.scope, total)) for place, total in enumerate(asked.totals)]
+    return [(names[place], describe(bound.scope, total)) for place, total in enumerate(request.totals)]
 
 
 class _Reader:
     """The tuples of one round."""
 
-    def __init__(self, people: People, asked: Round, plan: Plan) -> None:
-        self._engine, self._round, self._plan = people.engine, asked, plan
+    def __init__(self, people: People, round_: Round, plan: Plan) -> None:
+        self._engine, self._round, self._plan = people.engine, round_, plan
         self._uploads = plan.uploads(people.engine.codes, people.engine.whole_alphabet)
 
     def sums(self, page: Page, first: int | None = None) -> tuple[int, Vector]:

@@ -98,7 +98,7 @@ class Crowds:
         self._notice()
         if not self._answered:
             self._version = self._engine.changes()
-        self._answered |= {table for one in rounds for table, _ in _tables(one)}
+        self._answered |= {table for collection in rounds for table, _ in _tables(collection)}
         return partial(self._privacy, rounds)
 
     def _privacy(self, rounds: Sequence[Audited]) -> Privacy:
@@ -133,18 +133,20 @@ def privacy_of(rounds: Iterable[Audited], crowd: Callable[[Audited], ClassSizes 
     losses = []
     panels = {}
     schemas: list[Schema] = []
-    for one in rounds:
-        if one.contract.schema not in schemas:
-            schemas.append(one.contract.schema)
-        name = f"{schemas.index(one.contract.schema)} {one.contract.round}"  # losses of schemas add up
-        if one.contract.panel:
-            panels[name] = one.contract.panel
-        audit, sizes = one.audit(), crowd(one)
+    for collection in rounds:
+        if collection.contract.schema not in schemas:
+            schemas.append(collection.contract.schema)
+        name = f"{schemas.index(collection.contract.schema)} {collection.contract.round}"  # losses of schemas add up
+        if collection.contract.panel:
+            panels[name] = collection.contract.panel
+        audit, sizes = collection.audit(), crowd(collection)
         ratio = audit.ratio if audit.ok else None
         if isinstance(sizes, str):
             central = no_claim(sizes)
         else:
-            central = central_loss(one.contract, ratio, people=max(1, sizes.people), alike=max(1, sizes.smallest))
+            central = central_loss(
+                collection.contract, ratio, people=max(1, sizes.people), alike=max(1, sizes.smallest)
+            )
         losses.append((name, audit.worst_loss, central))
     return over_rounds(losses, panels)
 
@@ -154,8 +156,8 @@ def class_sizes(engine: Engine, tables: Sequence[tuple[str, ServiceContract]]) -
     if not tables:
         return ClassSizes(0, 0)
     texts = {service.service.key in engine.text_columns(table) for table, service in tables}
-    asked = [_class_table(engine, table, service) for table, service in tables]
-    [sizes] = engine.fetch(*report_tables.class_sizes(asked, same_keys=len(texts) == 1), {}).to_pylist()
+    counted = [_class_table(engine, table, service) for table, service in tables]
+    [sizes] = engine.fetch(*report_tables.class_sizes(counted, same_keys=len(texts) == 1), {}).to_pylist()
     return ClassSizes(sizes["people"] or 0, sizes["smallest"] or 0)
 
 
@@ -163,7 +165,7 @@ def _class_table(engine: Engine, table: str, compiled: ServiceContract) -> Class
     service = compiled.service
     each = len(compiled.channels) * service.sends
     is_whole = each > 1 and _count(engine, count_rows(table)) == each * _count(engine, count_people_with_first(table))
-    return ClassTable(table, service.key, tuple(one.name for one in service.public), each == 1, is_whole)
+    return ClassTable(table, service.key, tuple(column.name for column in service.public), each == 1, is_whole)
 
 
 def _count(engine: Engine, statement: Statement) -> int:

@@ -18,7 +18,12 @@ PREFIX = "listed."
 
 def dictionaries_of(schema: Schema) -> dict[str, Dictionary]:
     """Return the dictionaries of a schema's attributes, by SHA-256."""
-    attributes = [one for service in schema.services for one in service.sensitive if isinstance(one, Categorical)]
+    attributes = [
+        attribute
+        for service in schema.services
+        for attribute in service.sensitive
+        if isinstance(attribute, Categorical)
+    ]
     return {
         attribute.dictionary.sha256: attribute.dictionary
         for attribute in attributes
@@ -29,10 +34,12 @@ def dictionaries_of(schema: Schema) -> dict[str, Dictionary]:
 def store_dictionaries(engine: Engine, schema: Schema) -> None:
     """Store the values of all dictionaries of a schema; refuse one whose file is not loaded."""
     known = {name for name, _, _ in engine.dimensions()} if dictionaries_of(schema) else set()
-    for sha256, own in dictionaries_of(schema).items():
+    for sha256, dictionary in dictionaries_of(schema).items():
         if PREFIX + sha256[:32] not in known:
-            places = pa.array(range(len(own)), pa.int64())
-            engine.store_dimension(PREFIX + sha256[:32], "place", pa.table({"place": places, "value": list(own)}))
+            places = pa.array(range(len(dictionary)), pa.int64())
+            engine.store_dimension(
+                PREFIX + sha256[:32], "place", pa.table({"place": places, "value": list(dictionary)})
+            )
 
 
 def read_dictionaries(stored: Iterable[tuple[str, str, pa.Table]]) -> None:

@@ -52,17 +52,17 @@ class Enrolments:
         if not listed or not kinds <= {int, str} or len(set(listed)) != len(listed):
             message = "people are the keys of everybody in the panel, numbers or texts, each once."
             raise UsageError(message, code="bad-option")
-        asked = np.zeros(panel.rounds + 1, dtype=np.int64)
+        counts = np.zeros(panel.rounds + 1, dtype=np.int64)
         for kind in kinds:
-            keys = pa.array([one for one in listed if type(one) is kind])
-            asked += np.bincount(rounds_of_people(panel, keys).ravel(), minlength=panel.rounds + 1)
+            keys = pa.array([key for key in listed if type(key) is kind])
+            counts += np.bincount(rounds_of_people(panel, keys).ravel(), minlength=panel.rounds + 1)
         rounds = [contract.member] if contract.member else range(1, panel.rounds + 1)
         known = self._known.get(_short(name), {})
-        known = known | {number: Enrolled(len(listed), int(asked[number])) for number in rounds}
+        known = known | {number: Enrolled(len(listed), int(counts[number])) for number in rounds}
         columns = {
             "round": list(known),
-            "people": [one.people for one in known.values()],
-            "asked": [one.asked for one in known.values()],
+            "people": [enrolled.people for enrolled in known.values()],
+            "asked": [enrolled.asked for enrolled in known.values()],
         }
         self._engine.store_dimension(PREFIX + _short(name), "round", pa.table(columns))
         self._known = self._known | {_short(name): known}

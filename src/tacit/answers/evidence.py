@@ -47,32 +47,32 @@ def samples_of(
     """
     totals = list({total.key: total for column in columns for total in column.totals}.values())
     samples: dict[str, list[tuple[Round, StoredTypes]]] = {}
-    for one, types in zip(people.rounds, stored_types(people.engine, people.rounds), strict=True):
-        label = one.labels["round"]
-        samples.setdefault(label.rpartition("/")[0] if one.design else label, []).append((one, types))
+    for round_, types in zip(people.rounds, stored_types(people.engine, people.rounds), strict=True):
+        label = round_.labels["round"]
+        samples.setdefault(label.rpartition("/")[0] if round_.design else label, []).append((round_, types))
     return [_sample(bound, parts, known, totals, every=every) for parts in samples.values()]
 
 
 def _sample(
     bound: Bound, parts: list[tuple[Round, StoredTypes]], known: Models, totals: Sequence[Total], *, every: bool
 ) -> Sample:
-    plans = [Plan(bound.scope, one, totals, [], bound.public, bound.conditions, types) for one, types in parts]
+    plans = [Plan(bound.scope, round_, totals, [], bound.public, bound.conditions, types) for round_, types in parts]
     services = Services(tuple(stored.service for stored in parts[0][0].stored))
-    designs = {one.labels["round"]: one.design for one, _ in parts if one.design}
+    designs = {round_.labels["round"]: round_.design for round_, _ in parts if round_.design}
     plain = not (plans[0].keys or plans[0].conditions or plans[0].guards or plans[0].powers)
-    stored = [one.stored[0] for one, _ in parts]
+    stored = [round_.stored[0] for round_, _ in parts]
     if plain and len(services.services) == 1 and len(designs) < 2:
-        model = known.of_service([(own.service, own.table, own.rollup is not None) for own in stored])
+        model = known.of_service([(source.service, source.table, source.rollup is not None) for source in stored])
         return Sample(services, model, plans[0], (tuple(designs),), designs)
     read = [services.functional(piece.functional) for total in totals for piece in total.pieces]
-    asked = None if every else frozenset(i for functional in read for i in functional.attributes)
+    attributes = None if every else frozenset(i for functional in read for i in functional.attributes)
     statements = [print_query(plan.code_counts) for plan in plans]
-    key = tuple(text for text, _ in statements), repr([given for _, given in statements]), asked
+    key = tuple(text for text, _ in statements), repr([parameters for _, parameters in statements]), attributes
 
     def fetch() -> Fetched:
         return _fetch(bound, plans, known)
 
-    model, classes = known.of(key, fetch, asked)
+    model, classes = known.of(key, fetch, attributes)
     return Sample(services, model, plans[0], classes, designs)
 
 
@@ -88,19 +88,19 @@ def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> Fetched:
         width = len(plan.keys) + len(plan.guards) + len(plan.powers)
         number, rows = number_rows(table, width)
         design, label = plan.round.design, plan.round.labels["round"]
-        values = [(*one, label) if design else one for one in rows_of(table.take(rows), width)]
+        values = [(*row, label) if design else row for row in rows_of(table.take(rows), width)]
         if len({*classes, *values}) > MOST_CLASSES:
             message = (
                 f"The question distinguishes more than {MOST_CLASSES} combinations of public values and rounds, which "
                 "consistent=True does not support. Ask without consistent=True, or for fewer of them."
             )
             raise UnsupportedSqlError(message, code="not-consistent", text=bound.scope.text)
-        for one in values:
-            classes.setdefault(one, len(classes))
-        own = np.array([classes[value] for value in values], dtype=np.int64)
+        for value in values:
+            classes.setdefault(value, len(classes))
+        class_of = np.array([classes[value] for value in values], dtype=np.int64)
         columns = [np.asarray(table.column(i)).astype(np.int64) for i in range(width, table.num_columns)]
         services = tuple(stored.service for stored in plan.round.stored)
-        codes = tuple(columns[0:-1:2]), tuple(columns[1:-1:2]), columns[-1], own[number]
+        codes = tuple(columns[0:-1:2]), tuple(columns[1:-1:2]), columns[-1], class_of[number]
         parts.append(Reports(services, *codes, left_out=1 - 1 / design.weight if design else 0.0))
     if not classes:
         message = (
@@ -156,12 +156,12 @@ class Sample:
     def _holds(self, values: tuple[Any, ...]) -> Vector:
         return np.array([class_[: len(values)] == values for class_ in self.classes], dtype=np.float64)
 
-    def functionals(self, made: Leaf, values: tuple[Any, ...]) -> list[Functional]:
+    def functionals(self, column: Leaf, values: tuple[Any, ...]) -> list[Functional]:
         """Return the totals of a column, within a public group, as functionals of the model."""
-        return [self._functional(total, self._holds(values) * self._weights) for total in made.totals]
+        return [self._functional(total, self._holds(values) * self._weights) for total in column.totals]
 
     def _functional(self, total: Total, holds: Vector) -> Functional:
-        made = self.services.functional(Functional((), ()), holds)
+        functional = self.services.functional(Functional((), ()), holds)
         for piece in total.pieces:
             weights = holds.copy()
             for guard in piece.guards:
@@ -170,8 +170,10 @@ class Sample:
                 place = self.plan.powers.index(column)
                 numbers = self._column(len(self.plan.keys) + len(self.plan.guards) + place)
                 weights = weights * np.where(np.isnan(numbers), 0.0, np.nan_to_num(numbers) ** power)
-            made = made + _without_even_classes(self.services.functional(piece.functional, weights), self._public)
-        return made
+            functional = functional + _without_even_classes(
+                self.services.functional(piece.functional, weights), self._public
+            )
+        return functional
 
     def _column(self, place: int) -> Vector:
         """Return the numbers of a guard or a public measure; NaN where it is NULL."""
@@ -217,8 +219,10 @@ class Sample:
             for piece in total.pieces
             for term in self.services.functional(piece.functional).terms
         ]
-        own = {tuple(sorted(factors)) for factors in terms if factors}
-        return own | {pair for one in own for pair in itertools.combinations(one, min(2, len(one)))}
+        sets = {tuple(sorted(factors)) for factors in terms if factors}
+        return sets | {
+            pair for attributes in sets for pair in itertools.combinations(attributes, min(2, len(attributes)))
+        }
 
     def is_apart(self, pair: tuple[int, ...]) -> bool:
         """Return whether no view reports two attributes together."""
@@ -227,7 +231,7 @@ class Sample:
     def is_assumed(self, functionals: Sequence[Functional]) -> bool:
         """Return whether functionals read two attributes that no view reports together: nothing bounds the error."""
         terms = [sorted(term.factors) for functional in functionals for term in functional.terms]
-        return any(self.is_apart(pair) for one in terms for pair in itertools.combinations(one, 2))
+        return any(self.is_apart(pair) for attributes in terms for pair in itertools.combinations(attributes, 2))
 
     def names_of(self, face: tuple[int, ...]) -> str:
         """Return the names of attributes."""
@@ -238,11 +242,11 @@ def _without_even_classes(functional: Functional, public: int) -> Functional:
     """Replace equally weighted public classes of a functional with a constant."""
     constant = Functional.constant(functional.sizes)
     terms = [term for term in functional.terms if not term.vanishes]
-    made = Functional(functional.sizes, ())
+    result = Functional(functional.sizes, ())
     for term in terms:
         weight = term.factors.get(public)
         if weight is not None and np.ptp(weight) == 0:
-            rest = {i: vector for i, vector in term.factors.items() if i != public}
-            term = Term(term.coefficient * float(weight[0]), rest)
-        made = made + Functional(functional.sizes, (term,)) * constant
-    return made
+            others = {i: vector for i, vector in term.factors.items() if i != public}
+            term = Term(term.coefficient * float(weight[0]), others)
+        result = result + Functional(functional.sizes, (term,)) * constant
+    return result

@@ -73,12 +73,12 @@ def _check(bound: Bound, options: Options) -> None:
 def run_consistent(bound: Bound, people: People, known: Models, options: Options, *, explain: bool = False) -> Answer:
     """Answer a bound question from the models of its rounds, or explain how."""
     _check(bound, options)
-    asked = [(group, bound.formulas(group)) for group in bound.groups()]
-    parts = [leaf for _, formulas in asked for made in formulas for leaf in leaves(made)]
+    groups = [(group, bound.formulas(group)) for group in bound.groups()]
+    parts = [leaf for _, formulas in groups for formula in formulas for leaf in leaves(formula)]
     columns = [leaf for leaf in parts if isinstance(leaf, Formula)]
     ranked = [leaf for leaf in parts if isinstance(leaf, Quantile)]
     samples = samples_of(bound, people, known, parts)
-    totals = tuple(total.key for made in parts for total in made.totals)  # they contain public tables
+    totals = tuple(total.key for column in parts for total in column.totals)  # they contain public tables
     key = tuple(sorted(people.reports)), bound.statement.sql(), totals
     stated: dict[tuple[Any, ...], dict[int, float]] = known.remember((key, "errors"), dict)
     anchors = known.remember(key, lambda: unbiased_estimates(bound, people, options, columns))
@@ -86,13 +86,15 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     rows: list[Row] = []
     fitted: list[_Fitted] = []
     for values in dict.fromkeys(values for sample in samples for values in sample.groups):
-        own = [None if anchor is None else anchor.get(values) for anchor in anchors]
-        pending = _estimates(columns, samples, own, values, stated)
+        unbiased = [None if anchor is None else anchor.get(values) for anchor in anchors]
+        pending = _estimates(columns, samples, unbiased, values, stated)
         fitted += pending
         cells, quantiles = iter(pending), iter(fitted_quantiles(ranked, curves, samples, values))
-        for group, formulas in asked:
-            made = [[next(cells if isinstance(leaf, Formula) else quantiles) for leaf in leaves(c)] for c in formulas]
-            rows.append(((*values, *group), bound.row(group, values, list(map(pending_of, formulas, made)))))
+        for group, formulas in groups:
+            pending_leaves = [
+                [next(cells if isinstance(leaf, Formula) else quantiles) for leaf in leaves(c)] for c in formulas
+            ]
+            rows.append(((*values, *group), bound.row(group, values, list(map(pending_of, formulas, pending_leaves)))))
     sets = sorted({face for sample in samples for face in sample.sets(parts)}, key=lambda face: (len(face), face))
     lines = _notes(samples, sets, fitted)
 
@@ -113,7 +115,7 @@ def _notes(samples: Sequence[Sample], sets: Sequence[tuple[int, ...]], fitted: S
     wider = any(sample.model.faces(face) for sample in samples for face in many)
     lines = [NOTE, *([ENTROPY.format(WIDER if wider else "")] if many else [])]
     lines += [SMOOTHED] if any(sample.is_smoothed for sample in samples) else []
-    lines += [ASSUMED] if any(one.anchor is None for one in fitted) else []
+    lines += [ASSUMED] if any(cell.anchor is None for cell in fitted) else []
     alone = {sample.names_of(face) for sample in samples for face in sets if len(face) == 2 and sample.is_apart(face)}
     lines += [
         f"no view reports {text.replace(' × ', ' and ')} together: they are assumed independent. No error is "
@@ -125,7 +127,7 @@ def _notes(samples: Sequence[Sample], sets: Sequence[tuple[int, ...]], fitted: S
     lines += [
         f"the reports carry almost no information about {text}: its table is an assumption" for text in sorted(weak)
     ]
-    apart = sum(one.is_apart for one in fitted)
+    apart = sum(cell.is_apart for cell in fitted)
     if apart:
         lines.append(
             f"{apart} of {len(fitted)} fitted values differ from the unbiased estimate by more than {APART:.0f} "
@@ -142,25 +144,27 @@ def _estimates(
     stated: dict[tuple[Any, ...], dict[int, float]],
 ) -> list[_Fitted]:
     """Return the columns' fitted values, each with the basis of its error: the unbiased estimate or the fit's error."""
-    made_of = [[sample.functionals(made, values) for sample in samples] for made in columns]
+    functionals_of = [[sample.functionals(column, values) for sample in samples] for column in columns]
     people = sum(sample.people_of(values) for sample in samples)
     results, slopes, bounds = [], [], []
-    for made, own in zip(columns, made_of, strict=True):
-        totals = [0.0] * len(made.totals)
-        for sample, functionals in zip(samples, own, strict=True):
+    for column, by_sample in zip(columns, functionals_of, strict=True):
+        totals = [0.0] * len(column.totals)
+        for sample, functionals in zip(samples, by_sample, strict=True):
             means = sample.model.means(functionals) if functionals else []
             totals = [known + sample.model.people * mean for known, mean in zip(totals, means, strict=True)]
-        result = made.evaluate(made.at(totals))
-        slope = [_slope(result.gradient, functionals) for functionals in own]
+        result = column.evaluate(column.at(totals))
+        slope = [_slope(result.gradient, functionals) for functionals in by_sample]
         results.append(result.value)
         slopes.append(slope)
-        bounds.append(_bounds(made, own, slope, samples, len(totals)))
+        bounds.append(_bounds(column, by_sample, slope, samples, len(totals)))
     alone = [place for place, anchor in enumerate(anchors) if anchor is None]
     if values not in stated:
         needed = alone + [place for place in _quickly_known(slopes) if anchors[place] is not None]
         stated[values] = dict(zip(needed, _own_errors([slopes[place] for place in needed], samples), strict=True))
     errors = stated[values]
-    assumed = {place for place in alone if any(s.is_assumed(f) for s, f in zip(samples, made_of[place], strict=True))}
+    assumed = {
+        place for place in alone if any(s.is_assumed(f) for s, f in zip(samples, functionals_of[place], strict=True))
+    }
     return [
         _Fitted(
             value,
@@ -185,20 +189,20 @@ def _slope(gradient: Vector, functionals: Sequence[Functional]) -> Functional | 
 
 
 def _bounds(
-    made: Formula,
-    own: Sequence[Sequence[Functional]],
+    column: Formula,
+    by_sample: Sequence[Sequence[Functional]],
     slopes: Sequence[Functional | None],
     samples: Sequence[Sample],
     count: int,
 ) -> tuple[float, float]:
     """Return the range in which a column must lie for any population."""
-    if made.is_linear and None not in slopes:
+    if column.is_linear and None not in slopes:
         ends = [sample.bounds(slope) for sample, slope in zip(samples, slopes, strict=True) if slope is not None]
-        fixed = made.evaluate(made.at([0.0] * count)).value
+        fixed = column.evaluate(column.at([0.0] * count)).value
         return fixed + sum(low for low, _ in ends), fixed + sum(high for _, high in ends)
-    if made.quotient is not None:  # AVG, and ratios of two totals
-        scale, offset = made.quotient
-        ends = [ratio_bounds(*functionals) for functionals in own]
+    if column.quotient is not None:  # AVG, and ratios of two totals
+        scale, offset = column.quotient
+        ends = [ratio_bounds(*functionals) for functionals in by_sample]
         low, high = sorted(scale * end + offset for end in (min(a for a, _ in ends), max(b for _, b in ends)))
         return low, high
     return -math.inf, math.inf
@@ -206,7 +210,10 @@ def _bounds(
 
 def _quickly_known(slopes: Sequence[Sequence[Functional | None]]) -> list[int]:
     """Return the columns whose errors the fit can state at once: of one attribute, or few."""
-    widths = [max((len(term.factors) for one in own if one for term in one.terms), default=0) for own in slopes]
+    widths = [
+        max((len(term.factors) for slope in by_sample if slope for term in slope.terms), default=0)
+        for by_sample in slopes
+    ]
     several = [place for place, width in enumerate(widths) if width > 1]
     return [place for place, width in enumerate(widths) if width == 1 or len(several) <= MOST_WIDE]
 
@@ -215,12 +222,14 @@ def _own_errors(slopes: Sequence[Sequence[Functional | None]], samples: Sequence
     """Return the errors of the fit, by the delta method; models are independent of each other."""
     squares = [0.0] * len(slopes)
     for number, sample in enumerate(samples) if slopes else ():
-        errors = sample.model.errors([own[number] or Functional((), ()) for own in slopes])
+        errors = sample.model.errors([by_sample[number] or Functional((), ()) for by_sample in slopes])
         squares = [
-            known + (sample.model.people * error) ** 2 + sample.asked_variance(own[number] or Functional((), ()))
-            for known, error, own in zip(squares, errors, slopes, strict=True)
+            known + (sample.model.people * error) ** 2 + sample.asked_variance(by_sample[number] or Functional((), ()))
+            for known, error, by_sample in zip(squares, errors, slopes, strict=True)
         ]
-    return [math.nan if None in own else math.sqrt(square) for own, square in zip(slopes, squares, strict=True)]
+    return [
+        math.nan if None in by_sample else math.sqrt(square) for by_sample, square in zip(slopes, squares, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

@@ -24,41 +24,43 @@ __all__ = ["fitted_quantiles", "quantile_anchors"]
 
 
 def quantile_anchors(
-    asked: Sequence[Quantile], bound: Bound, people: People
+    quantiles: Sequence[Quantile], bound: Bound, people: People
 ) -> list[dict[Values, list[PendingQuantile]]]:
     """Return the unbiased quantiles of all public groups; some groups may have no unbiased estimate."""
     anchors = []
-    for one in asked:
+    for quantile in quantiles:
         try:
-            anchors.append(fetch_quantiles(people, [one], bound.public, bound.conditions, superpopulation=False)[0])
+            anchors.append(
+                fetch_quantiles(people, [quantile], bound.public, bound.conditions, superpopulation=False)[0]
+            )
         except UnanswerableError:  # no view reports these attributes together
             anchors.append({})
     return anchors
 
 
 def fitted_quantiles(
-    asked: Sequence[Quantile],
+    quantiles: Sequence[Quantile],
     anchors: Sequence[dict[Values, list[PendingQuantile]]],
     samples: Sequence[Sample],
     values: Values,
 ) -> list[FittedQuantile]:
     """Return quantiles within a public group."""
-    quantiles = []
-    for one, unbiased in zip(asked, anchors, strict=True):
-        tests: Vector = np.zeros(len(one.totals))
+    fitted = []
+    for quantile, unbiased in zip(quantiles, anchors, strict=True):
+        tests: Vector = np.zeros(len(quantile.totals))
         for sample in samples:
-            tests = tests + sample.model.people * np.array(sample.model.means(sample.functionals(one, values)))
-        value = one.value(isotonic(tests))
+            tests = tests + sample.model.people * np.array(sample.model.means(sample.functionals(quantile, values)))
+        value = quantile.value(isotonic(tests))
         anchor = unbiased[values][0] if values in unbiased else None
-        quantiles.append(FittedQuantile(one, value, sum(sample.people_of(values) for sample in samples), anchor))
-    return quantiles
+        fitted.append(FittedQuantile(quantile, value, sum(sample.people_of(values) for sample in samples), anchor))
+    return fitted
 
 
 @dataclass(frozen=True, eq=False)
 class FittedQuantile(Pending):
     """A quantile of the fit; without an unbiased estimate, the interval is the whole range."""
 
-    asked: Quantile
+    quantile: Quantile
     value: float
     people: int
     anchor: PendingQuantile | None
@@ -66,7 +68,7 @@ class FittedQuantile(Pending):
     def at(self, level: float) -> Estimate:
         """Return the estimate."""
         if self.anchor is None:
-            ends = float(self.asked.outcomes.least[0]), float(self.asked.outcomes.most[-1])
+            ends = float(self.quantile.outcomes.least[0]), float(self.quantile.outcomes.most[-1])
             return Estimate(self.value, math.nan, self.people, level, interval=ends)
         anchor = self.anchor.at(level)
         low, high = min(anchor.low, self.value), max(anchor.high, self.value)

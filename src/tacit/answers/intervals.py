@@ -20,14 +20,14 @@ MEANS = 9
 
 
 def uneven_interval(
-    made: Formula, given: list[Dual], covariance: Covariance, level: float, freedom: float
+    formula: Formula, totals: list[Dual], covariance: Covariance, level: float, freedom: float
 ) -> tuple[float, float] | None:
     """Return the interval of a root or a weak ratio (Fieller), possibly infinite; None where the delta method suffices.
 
     ``covariance`` returns the covariance of combinations of the formula's totals, one per row.
     """
-    scale, offset = made.affine
-    interval = _interval(made, given, covariance, level, freedom) if scale else None
+    scale, offset = formula.affine
+    interval = _interval(formula, totals, covariance, level, freedom) if scale else None
     if interval is None:
         return None
     low, high = sorted(scale * end + offset for end in interval)
@@ -35,24 +35,24 @@ def uneven_interval(
 
 
 def _interval(
-    made: Formula, given: list[Dual], covariance: Covariance, level: float, freedom: float
+    formula: Formula, totals: list[Dual], covariance: Covariance, level: float, freedom: float
 ) -> tuple[float, float] | None:
     """Return the interval before scale and offset."""
     quantile = t_quantile(0.5 + level / 2, freedom)
     interval = None
-    for denominator in made.denominators:
-        below = denominator(given)
+    for denominator in formula.denominators:
+        below = denominator(totals)
         weakness = _weakness(below, covariance, quantile)
         if math.isnan(weakness) or weakness >= 1:
             return -math.inf, math.inf
-        if weakness > WEAK and made.numerator:
-            interval = _ratio(made.numerator(given), below, covariance, quantile)
-        if weakness > WEAK and made.moments:
-            interval = _spread(made, given, covariance, level, freedom)
-            if made.square:
+        if weakness > WEAK and formula.numerator:
+            interval = _ratio(formula.numerator(totals), below, covariance, quantile)
+        if weakness > WEAK and formula.moments:
+            interval = _spread(formula, totals, covariance, level, freedom)
+            if formula.square:
                 return tuple(math.sqrt(max(0.0, end)) for end in interval)  # type: ignore[return-value]
-    if made.square:
-        square = made.square(given)
+    if formula.square:
+        square = formula.square(totals)
         variance = covariance(square.gradient[None, :]).item() + square.beyond**2
         if math.isnan(variance):
             return 0.0, math.inf
@@ -74,21 +74,22 @@ def _ratio(above: Dual, below: Dual, covariance: Covariance, quantile: float) ->
 
 
 def _spread(
-    made: Formula, given: list[Dual], covariance: Covariance, level: float, freedom: float
+    formula: Formula, totals: list[Dual], covariance: Covariance, level: float, freedom: float
 ) -> tuple[float, float]:
     """Return the interval of a variance over few rows: the union of intervals of the mean square over possible means.
 
     About the true mean, the mean square is the variance, and a plain ratio. Each of the two intervals has half of the
     error probability.
     """
-    assert made.moments is not None  # noqa: S101  VAR and STDDEV alone come here
+    assert formula.moments is not None  # noqa: S101  VAR and STDDEV alone come here
     quantile = t_quantile(0.75 + level / 4, freedom)
-    [_, value, number] = given
+    [_, value, number] = totals
     ends = _ratio(value, number, covariance, quantile)
     if math.isinf(ends[1] - ends[0]):
         return 0.0, math.inf
     ranges = [
-        _ratio(made.moments(given, float(about)), number, covariance, quantile) for about in np.linspace(*ends, MEANS)
+        _ratio(formula.moments(totals, float(about)), number, covariance, quantile)
+        for about in np.linspace(*ends, MEANS)
     ]
     return max(0.0, min(low for low, _ in ranges)), max(high for _, high in ranges)
 

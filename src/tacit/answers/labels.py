@@ -32,8 +32,8 @@ def _three(name: str) -> tuple[str, ...]:
 
 def label_rows(bound: Bound, rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]], list[str]]:
     """Return names, rows, and which columns are estimates, with labels instead of their numbers."""
-    names = [name for some in names_of(bound) for name in some]
-    shown = [[cell for place, one in enumerate(row) for cell in _cells(bound, place, one)] for row in rows]
+    names = [name for listed in names_of(bound) for name in listed]
+    shown = [[cell for place, value in enumerate(row) for cell in _cells(bound, place, value)] for row in rows]
     numbers = [name for place, name in enumerate(bound.names) if not bound.is_key(place) and place not in bound.labels]
     return names, shown, numbers
 
@@ -44,8 +44,11 @@ def _cells(bound: Bound, place: int, cell: Any) -> list[Any]:
         return [cell]
     if isinstance(kind, Quantile):
         label = kind.outcomes.label
-        return [None if label is None or math.isnan(one) else label(one) for one in (cell.value, cell.low, cell.high)]
+        return [
+            None if label is None or math.isnan(number) else label(number)
+            for number in (cell.value, cell.low, cell.high)
+        ]
     possible = cell.possible if isinstance(cell, Choice) else ()
-    listed = [str(kind.labels[one]) for one in possible[:MOST_NAMED]]
+    listed = [str(kind.labels[place]) for place in possible[:MOST_NAMED]]
     more = [f"and {len(possible) - MOST_NAMED} more"] if len(possible) > MOST_NAMED else []
     return [None if math.isnan(cell.value) else kind.labels[int(cell.value)], ", ".join([*listed, *more])]

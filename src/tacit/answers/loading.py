@@ -26,15 +26,15 @@ def batch_of(catalog: Catalog[C], name: str, table: pa.Table | ReportTable, key:
     contract = collection.contract
     compiled = contract[name]
     if isinstance(table, ReportTable):
-        made = table.check()
+        checked = table.check()
     else:
         assignment = assignment_of(contract, owner, key if contract.assigned else None)
-        made = ReportTable.from_arrow(owner, compiled, table, assignment)
-    is_admitted = made.rows_before is not None  # by an inbox, which admits each person to one tier
+        checked = ReportTable.from_arrow(owner, compiled, table, assignment)
+    is_admitted = checked.rows_before is not None  # by an inbox, which admits each person to one tier
     tiers = [
-        (report_table(tier.id, one.name), one.key)
+        (report_table(tier.id, service.name), service.key)
         for tier in ([] if is_admitted else catalog.other_tiers(collection))
-        for one in tier.schema.services
+        for service in tier.schema.services
     ]
     service = compiled.service
-    return Batch(report_table(collection.id, service.name), service, made.arrow, tiers, made.rows_before)
+    return Batch(report_table(collection.id, service.name), service, checked.arrow, tiers, checked.rows_before)

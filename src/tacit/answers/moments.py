@@ -46,13 +46,13 @@ class Request:
         return tuple(sorted({*self.pair_columns.tolist(), *self.fourth_columns.tolist()}))
 
 
-def higher_moments(batch: FunctionalBatch, sample: Sample, asked: Request) -> tuple[Vector, Vector]:
+def higher_moments(batch: FunctionalBatch, sample: Sample, request: Request) -> tuple[Vector, Vector]:
     """Return for each public group the sums of products of pairs, and of fourth powers."""
     groups = len(sample.people)
-    products, fourths = np.zeros((groups, len(asked.left))), np.zeros((groups, len(asked.fourth_columns)))
+    products, fourths = np.zeros((groups, len(request.left))), np.zeros((groups, len(request.fourth_columns)))
     blocks, joint = blocks_of(batch, len(sample.channel.views))
     for part in (*_of_blocks(blocks, sample), *_of_views(batch, joint, sample)):
-        part.add(sample, asked, products, fourths)
+        part.add(sample, request, products, fourths)
     return products, fourths
 
 
@@ -75,10 +75,10 @@ class _Segment:
         """How many there are."""
         return len(self.rows[0][0])
 
-    def values(self, some: slice) -> Values:
+    def values(self, chosen: slice) -> Values:
         """Return what some codes have of each direction: directions x codes."""
         return reduce(
-            np.add, [rows[some].T if vectors is None else vectors @ rows[some].T for rows, vectors in self.rows]
+            np.add, [rows[chosen].T if vectors is None else vectors @ rows[chosen].T for rows, vectors in self.rows]
         )
 
 
@@ -93,23 +93,25 @@ class _Alike:
     segments: Iterable[_Segment]
     """Those of which anything is read, made when it is their turn."""
 
-    def add(self, sample: Sample, asked: Request, products: Vector, fourths: Vector) -> None:
+    def add(self, sample: Sample, request: Request, products: Vector, fourths: Vector) -> None:
         """Add the sums over these segments to those of all pairs and functionals."""
-        constants, slopes, left, right = self.constants, self.slopes, asked.left, asked.right
-        sums = _Sums.over(self, sample, asked)
-        for column in asked.columns:
-            pairs, own = asked.pair_columns == column, asked.fourth_columns == column
+        constants, slopes, left, right = self.constants, self.slopes, request.left, request.right
+        sums = _Sums.over(self, sample, request)
+        for column in request.columns:
+            pairs, fourth_places = request.pair_columns == column, request.fourth_columns == column
             i, j = left[pairs], right[pairs]
             people = np.sum([sample.people_of(views, column) for views in self.views], axis=0)[:, None]
             added = people * (constants[i] * constants[j])
-            fourth = people * constants[own] ** 4
+            fourth = people * constants[fourth_places] ** 4
             if sums is not None:
                 first = sums.first[column][:, self.directions] * slopes
                 added += constants[i] * first[:, j] + constants[j] * first[:, i]
                 added += slopes[i] * slopes[j] * sums.products(column, self.directions[i], self.directions[j])
-                fourth += sums.fourths(column, self.directions[own], constants[own], slopes[own])
+                fourth += sums.fourths(
+                    column, self.directions[fourth_places], constants[fourth_places], slopes[fourth_places]
+                )
             products[:, pairs] += added
-            fourths[:, own] += fourth
+            fourths[:, fourth_places] += fourth
 
 
 @dataclass(eq=False)
@@ -125,14 +127,14 @@ class _Sums:
     fourth: dict[int, Vector] = field(default_factory=dict)
 
     @classmethod
-    def over(cls, alike: _Alike, sample: Sample, asked: Request) -> _Sums | None:
+    def over(cls, alike: _Alike, sample: Sample, request: Request) -> _Sums | None:
         """Add up over all codes; None where no code is read."""
         count = int(alike.directions.max()) + 1
-        left, right = alike.directions[asked.left], alike.directions[asked.right]
+        left, right = alike.directions[request.left], alike.directions[request.right]
         apart = np.unique(np.stack([left, right])[:, left != right], axis=1)
         sums = cls({(i, j): count + place for place, (i, j) in enumerate(apart.T.tolist())})
-        for some in _in_batches(alike.segments, count, len(sample.people)):
-            _Batch(some, count, apart).add_to(sums, sample, asked.columns)
+        for segments in _in_batches(alike.segments, count, len(sample.people)):
+            _Batch(segments, count, apart).add_to(sums, sample, request.columns)
         return sums if sums.first else None
 
     def add(self, columns: tuple[int, ...], powers: Sequence[Vector], products: Vector) -> None:
@@ -140,10 +142,10 @@ class _Sums:
         first, second, third, fourth = (power.sum(axis=0) for power in powers)
         second = np.concatenate([second, products.sum(axis=0)])
         for place, column in enumerate(columns):
-            for known, own in zip(
+            for known, power in zip(
                 (self.first, self.second, self.third, self.fourth), (first, second, third, fourth), strict=True
             ):
-                added = own[:, place].T
+                added = power[:, place].T
                 known[column] = known[column] + added if column in known else added
 
     def products(self, column: int, left: Codes, right: Codes) -> Vector:
@@ -180,7 +182,7 @@ class _Batch:
     def add_to(self, sums: _Sums, sample: Sample, columns: tuple[int, ...]) -> None:
         """Add up all powers."""
         units, total = np.ones(0), np.zeros(0)
-        for some, values in self._chunks():
+        for rows, values in self._chunks():
             ends = np.cumsum([0, *(value.shape[1] for value in values)])
             single = np.concatenate(values, axis=1) if len(values) > 1 else values[0]
             if not units.size:
@@ -188,7 +190,7 @@ class _Batch:
             powers, added = self._powers(single, units, ends), []
             for segment, start, end in zip(self.segments, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
                 weights = sample.stacked_weights(segment.views, columns, segment.lead, single.dtype)
-                added.append(powers[:, start:end] @ weights[some])
+                added.append(powers[:, start:end] @ weights[rows])
             total = np.stack(added).astype(np.float64) + (total if total.size else 0.0)
         by_weight = total.reshape(*total.shape[:2], -1, len(sample.people))  # segments x powers x weights x groups
         first, third, second, fourth = np.split(by_weight, np.arange(1, 4) * self.width, axis=1)
@@ -209,8 +211,8 @@ class _Batch:
         [first, *others] = self.segments
         step = max(1, VALUES_AT_ONCE // self.count) if not others else first.codes
         for start in range(0, first.codes, step) if not others else (0,):
-            some = slice(start, start + step) if not others else slice(None)
-            yield some, [segment.values(some) for segment in self.segments]
+            rows = slice(start, start + step) if not others else slice(None)
+            yield rows, [segment.values(rows) for segment in self.segments]
 
     def _powers(self, single: Values, units: Vector, ends: Codes) -> Values:
         """Return values in their units, their cubes and squares, with sums of pairs behind, and fourth powers."""
@@ -231,11 +233,11 @@ class _Batch:
         people = np.stack([sample.people_of(segment.views, 0) for segment in self.segments])[:, None, :]
         slope = _slope(people, second[:, :, 0], first[:, :, SIZED], second[:, :, SIZED_TWICE], third[:, :, SIZED])
         missing = np.zeros((len(self.segments), self.count, len(sample.people)))
-        for place, one in enumerate(self.segments):
-            if one.missing is not None:
-                missing[place] = one.missing.T / units[place][:, None]
-            elif one.known is not None:
-                missing[place] = one.known.T / units[place][:, None] - first[place, : self.count, 0]
+        for place, segment in enumerate(self.segments):
+            if segment.missing is not None:
+                missing[place] = segment.missing.T / units[place][:, None]
+            elif segment.known is not None:
+                missing[place] = segment.known.T / units[place][:, None] - first[place, : self.count, 0]
         i, j = self.apart
         correction: Vector = slope * np.concatenate([missing, missing[:, i] + missing[:, j]], axis=1)
         return correction
@@ -248,16 +250,16 @@ def _units(largest: Vector) -> Vector:
 
 def _in_batches(segments: Iterable[_Segment], directions: int, groups: int) -> Iterator[list[_Segment]]:
     """Yield segments of which not too many values are in memory together."""
-    some: list[_Segment] = []
+    batch: list[_Segment] = []
     size = 0
     for segment in segments:
-        own = max(segment.codes, groups) * directions
-        if some and size + own > VALUES_AT_ONCE:
-            yield some
-            some, size = [], 0
-        some, size = [*some, segment], size + own
-    if some:
-        yield some
+        needed = max(segment.codes, groups) * directions
+        if batch and size + needed > VALUES_AT_ONCE:
+            yield batch
+            batch, size = [], 0
+        batch, size = [*batch, segment], size + needed
+    if batch:
+        yield batch
 
 
 def _slope(people: Vector, squares: Vector, sized: Vector, sized_squares: Vector, cubes: Vector) -> Vector:
@@ -277,20 +279,20 @@ def _of_blocks(blocks: list[Block], sample: Sample) -> Iterator[_Alike]:
         views = tuple(view for view in block.views if view in sample.parts)
         if views:
             alike.setdefault(block.shared, []).append((block, views))
-    for shared, own in alike.items():
-        segments = (_segment_of(block, views, sample) for block, views in own if block.readings)
-        yield _Alike(shared.constants, shared.slopes, shared.directions, [views for _, views in own], segments)
+    for shared, members in alike.items():
+        segments = (_segment_of(block, views, sample) for block, views in members if block.readings)
+        yield _Alike(shared.constants, shared.slopes, shared.directions, [views for _, views in members], segments)
 
 
 def _segment_of(block: Block, views: tuple[int, ...], sample: Sample) -> _Segment:
     lead = min((reading.way for reading in block.readings), key=_order)
     stacks = [sample.stack(views, reading.way, lead) for reading in block.readings]
     vectors = [reading.vectors for reading in block.readings]
-    rows = tuple((stack.rows, own) for stack, own in zip(stacks, vectors, strict=True))
+    rows = tuple((stack.rows, vector) for stack, vector in zip(stacks, vectors, strict=True))
     if not any(sample.parts[view].is_sample for view in views):
         return _Segment(views, rows)
     known, missing = (
-        sum(getattr(stack, name) @ own.T for stack, own in zip(stacks, vectors, strict=True))
+        sum(getattr(stack, name) @ vector.T for stack, vector in zip(stacks, vectors, strict=True))
         for name in ("known", "missing")
     )
     return _Segment(views, rows, known, missing, lead)
@@ -302,13 +304,13 @@ def _order(way: Way) -> tuple[object, ...]:
 
 def _of_views(batch: FunctionalBatch, views: tuple[int, ...], sample: Sample) -> Iterator[_Alike]:
     """Yield the values of views of which several attributes are read together; each is a segment."""
-    every, none, one = np.arange(batch.count), np.zeros(batch.count), np.ones(batch.count)
+    every, zeros, ones = np.arange(batch.count), np.zeros(batch.count), np.ones(batch.count)
     known = [view for view in views if view in sample.parts]
     for is_sample in (False, True):
-        own = [view for view in known if sample.parts[view].is_sample == is_sample]
-        if own:
-            segments = (_segment_of_view(batch, view, sample) for view in own)
-            yield _Alike(none, one, every, [(view,) for view in own], segments)
+        chosen = [view for view in known if sample.parts[view].is_sample == is_sample]
+        if chosen:
+            segments = (_segment_of_view(batch, view, sample) for view in chosen)
+            yield _Alike(zeros, ones, every, [(view,) for view in chosen], segments)
 
 
 def _segment_of_view(batch: FunctionalBatch, view: int, sample: Sample) -> _Segment:

@@ -21,7 +21,9 @@ MOST_NAMED = 8
 def weak_notes(rows: list[list[Any]]) -> list[str]:
     """Return notes about estimates from few reports or without an interval."""
     estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
-    margins = [one.error if one.is_even else one.margin for one in estimates]  # a margin takes a quantile
+    margins = [
+        estimate.error if estimate.is_even else estimate.margin for estimate in estimates
+    ]  # a margin takes a quantile
     notes = []
     if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error != 0 for estimate in estimates):
         notes.append("some estimates rest on fewer than 30 effective reports; their intervals are wide")
@@ -43,8 +45,8 @@ def tier_notes(tiers: dict[str, float]) -> list[str]:
 
 def meaning_notes(bound: Bound, people: People, options: Options) -> list[str]:
     """Return notes on what the answer covers beyond the text of the question."""
-    notes = [*bound.notes(), *unknown_labels(bound.statement, [one.labels for one in people.rounds])]
-    names = [one.name for one in people.rounds]
+    notes = [*bound.notes(), *unknown_labels(bound.statement, [round_.labels for round_ in people.rounds])]
+    names = [round_.name for round_ in people.rounds]
     if len(names) > 1 and not any(key.attribute.name == "round" for key in bound.public):
         several = f"{len(names)} rounds, {names[0]} to {names[-1]}"
         notes.append(f"summed over {several if len(names) > MOST_NAMED else ', '.join(names)}")

@@ -50,14 +50,14 @@ class People:
         read = {i for total in totals for piece in total.pieces for i in piece.functional.attributes}
         return not any(
             stored.service.derived or read & {source.first + i for i in stored.service.dithered}
-            for one in self.rounds
-            for source, stored in zip(self.scope.sources, one.stored, strict=True)
+            for round_ in self.rounds
+            for source, stored in zip(self.scope.sources, round_.stored, strict=True)
         )
 
     @property
     def is_exact(self) -> bool:
         """Whether reports have no noise and show all rows; only in tests."""
-        services = [stored.service for one in self.rounds for stored in one.stored]
+        services = [stored.service for round_ in self.rounds for stored in round_.stored]
         return all(service.service.sends == service.service.rows_at_most for service in services) and not any(
             view.oracle.noise for service in services for channel in service.channels for view in channel.views
         )
@@ -65,19 +65,19 @@ class People:
     @property
     def reports(self) -> set[str]:
         """Tables of the reports that are read."""
-        return {stored.table for one in self.rounds for stored in one.stored}
+        return {stored.table for round_ in self.rounds for stored in round_.stored}
 
     def count(self, keys: Sequence[BoundColumn] = (), conditions: Sequence[exp.Expr] = ()) -> int:
         """Return the number of people who satisfy public conditions, in the largest public group."""
         sums, _ = fetch_sums(self.engine, self.scope, self.rounds, SumsRequest(), keys, conditions)
-        return max((round(one.stands_for) for one in sums.values()), default=0)
+        return max((round(group.stands_for) for group in sums.values()), default=0)
 
     def error_of(self, terms: Terms, *, superpopulation: bool) -> tuple[float, float]:
         """Return the standard error of a combination of totals, and its degrees of freedom."""
         totals = [total for _, total in terms]
-        asked = SumsRequest(self.squares(totals))
-        place = asked.places(totals)
-        sums, _ = fetch_sums(self.engine, self.scope, self.rounds, asked, (), ())
+        request = SumsRequest(self.squares(totals))
+        place = request.places(totals)
+        sums, _ = fetch_sums(self.engine, self.scope, self.rounds, request, (), ())
         gradient = np.array([[weight for weight, _ in terms]])
         variance = sums[()].covariance(gradient, place, superpopulation=superpopulation).item()
         freedom = max(1.0, sums[()].effective(place, gradient[0]) - 1)
@@ -99,8 +99,8 @@ class People:
                 functionals.append(piece.functional)
         variance = 0.0
         for piece, listed, functionals in by_place.values():
-            own = np.array(listed)
-            variance += sums.weight(piece) * max(0.0, float(own @ self._planned_covariance(functionals) @ own))
+            vector = np.array(listed)
+            variance += sums.weight(piece) * max(0.0, float(vector @ self._planned_covariance(functionals) @ vector))
         return variance
 
     def _planned_covariance(self, functionals: Sequence[Functional]) -> Vector:

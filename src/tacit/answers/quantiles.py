@@ -64,7 +64,7 @@ NORMAL = NormalDist()
 class Curve:
     """The estimated tests of a quantile, in the order of its numbers, with their errors and the number of people."""
 
-    asked: Quantile
+    quantile: Quantile
     tests: Vector
     errors: Vector
     freedom: float
@@ -77,20 +77,20 @@ class Curve:
     def estimate(self, level: float, noise: Callable[[], Noise] | None) -> tuple[float, tuple[float, float]]:
         """Return the value and the interval at a level; without ``noise``, the interval of single tests."""
         monotone = isotonic(self.tests)
-        value = self.asked.value(monotone)
+        value = self.quantile.value(monotone)
         if math.isnan(value):
             return value, (math.nan, math.nan)
         quantile = t_quantile(0.5 + level / 2, self.freedom)
         first, last = self.reach(quantile)
         if last - first > 1 and noise is not None:
-            some = spread(last + 1, LOOKED_AT, max(0, first - 1))
-            every = np.arange(some[0], some[-1] + 1)
-            smoothed, needed = noise().smooth(some, monotone[some], self.errors[some], level)
-            margins = quantile * needed * np.interp(every, some, smoothed)
+            places = spread(last + 1, LOOKED_AT, max(0, first - 1))
+            every = np.arange(places[0], places[-1] + 1)
+            smoothed, needed = noise().smooth(places, monotone[places], self.errors[places], level)
+            margins = quantile * needed * np.interp(every, places, smoothed)
             own_first, own_last = crossing(monotone[every], margins)
             first = max(first, int(every[own_first]))
             last = max(first, min(last, int(every[own_last])))
-        low, high = _between(self.asked, first, last)
+        low, high = _between(self.quantile, first, last)
         return value, (min(low, value), max(high, value))
 
     def at(
@@ -107,19 +107,19 @@ class Curve:
         The shifts of some tests are asked for at a time, from either end: few people move most quantiles that far.
         """
         tests = isotonic(self.tests)
-        value, count = self.asked.value(tests), len(tests)
+        value, count = self.quantile.value(tests), len(tests)
         first, last = count - 1, 0
-        for some in _from_one_end(range(count)):
-            above = np.flatnonzero(tests[some] + shifts(some) >= 0)
+        for places in _from_one_end(range(count)):
+            above = np.flatnonzero(tests[places] + shifts(places) >= 0)
             if len(above):
-                first = some[above[0]]
+                first = places[above[0]]
                 break
-        for some in _from_one_end(range(count - 2, -1, -1)):
-            below = np.flatnonzero(tests[some] - shifts(some) < 0)
+        for places in _from_one_end(range(count - 2, -1, -1)):
+            below = np.flatnonzero(tests[places] - shifts(places) < 0)
             if len(below):
-                last = 1 + some[below[0]]
+                last = 1 + places[below[0]]
                 break
-        low, high = _between(self.asked, min(first, last), max(first, last))
+        low, high = _between(self.quantile, min(first, last), max(first, last))
         return max(high - value, value - low)
 
 
@@ -146,7 +146,7 @@ class Noise:
         interpolated linearly: smoother than it is, so that less of it is averaged away.
         """
         errors = errors * self._unevenness(places)
-        drawn = np.stack([np.interp(places, self._places, one) for one in self._draws.T])
+        drawn = np.stack([np.interp(places, self._places, draw) for draw in self._draws.T])
         size = np.sqrt(np.mean(np.square(drawn), axis=0))
         drawn = drawn / np.where(size > 0, size, 1.0) * errors
         again = isotonic_rows(monotone + np.concatenate([drawn, -drawn]))
@@ -177,8 +177,8 @@ def spread(count: int, most: int, first: int = 0) -> Places:
 
 def interpolate(count: int, variance: Callable[[int], float]) -> Vector:
     """Return the variance of every test: computed for some, interpolated linearly between them."""
-    some = spread(count, PLANNED)
-    return np.interp(np.arange(count), some, [variance(int(i)) for i in some])
+    places = spread(count, PLANNED)
+    return np.interp(np.arange(count), places, [variance(int(i)) for i in places])
 
 
 def crossing(tests: Vector, margins: Vector) -> tuple[int, int]:
@@ -204,33 +204,33 @@ def _errors_to_cross(curves: Vector, place: int) -> Vector:
     return np.asarray(np.maximum(0.0, np.maximum(low, high)))
 
 
-def _between(asked: Quantile, first: int, last: int) -> tuple[float, float]:
+def _between(quantile: Quantile, first: int, last: int) -> tuple[float, float]:
     """Return the range of a quantile that lies at one of the given places."""
-    return float(asked.outcomes.least[first]), float(asked.outcomes.most[last])
+    return float(quantile.outcomes.least[first]), float(quantile.outcomes.most[last])
 
 
 def fetch_quantiles(
     people: People,
-    asked: Sequence[Quantile],
+    quantiles: Sequence[Quantile],
     keys: Sequence[BoundColumn],
     conditions: Sequence[exp.Expr],
     *,
     superpopulation: bool,
 ) -> tuple[dict[Values, list[PendingQuantile]], list[Plan]]:
     """Return the curves of quantiles for each group of public values, and the plans that were run."""
-    tests = [(number, place) for number, one in enumerate(asked) for place in range(len(one.totals))]
-    measured = [set(spread(len(one.totals), MEASURED).tolist()) for one in asked]
-    squares = people.squares([total for one in asked for total in one.totals])
+    tests = [(number, place) for number, quantile in enumerate(quantiles) for place in range(len(quantile.totals))]
+    measured = [set(spread(len(quantile.totals), MEASURED).tolist()) for quantile in quantiles]
+    squares = people.squares([total for quantile in quantiles for total in quantile.totals])
     by_group: dict[Values, list[list[_Test]]] = {}
     plans: list[Plan] = []
     start, step = 0, TESTS_BY_CODE
     fetch: Fetch = fetch_by_code
     while start < len(tests):
-        some = tests[start : start + step]
+        batch = tests[start : start + step]
         request = SumsRequest(squares)
         places = [
-            (request.alone if place in measured[number] else request.place)(asked[number].totals[place])
-            for number, place in some
+            (request.alone if place in measured[number] else request.place)(quantiles[number].totals[place])
+            for number, place in batch
         ]
         fetched = fetch(people.engine, people.scope, people.rounds, request, keys, conditions)
         if fetched is None:
@@ -239,20 +239,20 @@ def fetch_quantiles(
         sums, ran = fetched
         plans += ran
         shifts = list(map(Shifts, ran))
-        for values, own in sums.items():
-            curves = by_group.setdefault(values, [[] for _ in asked])
-            for (number, _), place in zip(some, places, strict=True):
-                curves[number].append(_Test(own, place, shifts))
+        for values, group_sums in sums.items():
+            curves = by_group.setdefault(values, [[] for _ in quantiles])
+            for (number, _), place in zip(batch, places, strict=True):
+                curves[number].append(_Test(group_sums, place, shifts))
         start += step
     alike: dict[Hashable, _Alike] = {}
-    made: dict[Values, list[PendingQuantile]] = {}
+    pending: dict[Values, list[PendingQuantile]] = {}
     for values, curves in by_group.items():
-        made[values] = []
-        for one, curve in zip(asked, curves, strict=True):
-            same = alike.setdefault(one.key, _Alike(people, conditions))
-            made[values].append(PendingQuantile(people, one, curve, same, squares, superpopulation))
-            same.members.append(made[values][-1])
-    return made, plans
+        pending[values] = []
+        for quantile, curve in zip(quantiles, curves, strict=True):
+            same = alike.setdefault(quantile.key, _Alike(people, conditions))
+            pending[values].append(PendingQuantile(people, quantile, curve, same, squares, superpopulation))
+            same.members.append(pending[values][-1])
+    return pending, plans
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +274,7 @@ class _Alike:
     @cached_property
     def noise(self) -> Noise:
         """The correlation, from the products of all people's contributions to some tests."""
-        spans = np.array([one.curve.reach(WIDE) for one in self.members])
+        spans = np.array([member.curve.reach(WIDE) for member in self.members])
         first, last = int(np.quantile(spans[:, 0], 0.1)), int(np.quantile(spans[:, 1], 0.9))
         return self._between(first, last, MOST_CORRELATED, fetch_by_code) or self._pool(first, last)
 
@@ -286,16 +286,18 @@ class _Alike:
 
     def _between(self, first: int, last: int, most: int, fetch: Fetch) -> Noise | None:
         places = spread(last + 1, most, max(0, first - 1))
-        asked = self.members[0].asked
+        quantile = self.members[0].quantile
         request = SumsRequest(squares=False)
-        spots = request.places([asked.totals[i] for i in (*places, len(asked.totals) - 1)])
+        spots = request.places([quantile.totals[i] for i in (*places, len(quantile.totals) - 1)])
         people = self._people
         fetched = fetch(people.engine, people.scope, people.rounds, request, (), self._conditions)
         if fetched is None:
             return None
-        [own] = fetched[0].values()
+        [sums] = fetched[0].values()
         return Noise(
-            places, self._covariance(own, spots, float(asked.share)), spread(len(asked.totals), MEASURED).tolist()
+            places,
+            self._covariance(sums, spots, float(quantile.share)),
+            spread(len(quantile.totals), MEASURED).tolist(),
         )
 
     def _covariance(self, sums: Sums, spots: Sequence[int], share: float) -> Vector:
@@ -316,7 +318,7 @@ class PendingQuantile(Pending):
     """A quantile whose level is not known yet."""
 
     people: People
-    asked: Quantile
+    quantile: Quantile
     measured: list[_Test]
     alike: _Alike
     squares: bool
@@ -327,14 +329,16 @@ class PendingQuantile(Pending):
         """The estimated tests; errors are computed for some and interpolated between them."""
         count = max(test.sums.count for test in self.measured)
         values = np.array([float(test.sums.totals[test.place]) for test in self.measured])
-        some = spread(len(values), MEASURED)
-        variances = np.array([self._variance(self.measured[i]) for i in some])
-        freedom = float(np.median([test.sums.effective([test.place]) for test in map(self.measured.__getitem__, some)]))
+        places = spread(len(values), MEASURED)
+        variances = np.array([self._variance(self.measured[i]) for i in places])
+        freedom = float(
+            np.median([test.sums.effective([test.place]) for test in map(self.measured.__getitem__, places)])
+        )
         if (freedom < FEW_REPORTS or count < FEW_PEOPLE) and variances.any():
-            variances = np.maximum(variances, self._planned_variances()[some])
-        errors = np.interp(np.arange(len(values)), some, np.sqrt(np.maximum(variances, 0.0)))
+            variances = np.maximum(variances, self._planned_variances()[places])
+        errors = np.interp(np.arange(len(values)), places, np.sqrt(np.maximum(variances, 0.0)))
         errors = np.where([test.sums.noisy[test.place] for test in self.measured], errors, 0.0)
-        return Curve(self.asked, values, errors, max(1.0, freedom - 1), count)
+        return Curve(self.quantile, values, errors, max(1.0, freedom - 1), count)
 
     def _variance(self, test: _Test) -> float:
         variance = test.sums.variance(test.place, superpopulation=self.superpopulation)
@@ -342,7 +346,7 @@ class PendingQuantile(Pending):
 
     def _planned_variances(self) -> Vector:
         """Return the planned variance of each test."""
-        totals = self.asked.totals
+        totals = self.quantile.totals
         return interpolate(
             len(totals), lambda i: self.people.planned_variance(((1.0, totals[i]),), self.measured[i].sums)
         )
@@ -353,9 +357,12 @@ class PendingQuantile(Pending):
 
     def _shifts(self, places: Sequence[int]) -> Vector:
         """Return how far 1 % of the people can move some tests, in the round in which they can move each most."""
-        tests = [(self.measured[place], self.asked.totals[place]) for place in places]
-        for own in tests[0][0].shifts:
-            own.prepare([test.place for test, _ in tests if test.shifts is tests[0][0].shifts])
+        tests = [(self.measured[place], self.quantile.totals[place]) for place in places]
+        for shifts in tests[0][0].shifts:
+            shifts.prepare([test.place for test, _ in tests if test.shifts is tests[0][0].shifts])
         return np.array(
-            [max(own.shift_of(total, test.place, test.sums.count) for own in test.shifts) for test, total in tests]
+            [
+                max(shifts.shift_of(total, test.place, test.sums.count) for shifts in test.shifts)
+                for test, total in tests
+            ]
         )

@@ -25,7 +25,7 @@ def across_rounds(sums: Sums, gradients: Vector, place: list[int]) -> Vector:
     least the square of the whole total, over n. The Cauchy-Schwarz inequality is a second bound. Where the number of
     people is known, h is centred, which makes the total zero.
     """
-    if sums.design is None or len(sums.parts) < 2 or not sums.asked.squares:
+    if sums.design is None or len(sums.parts) < 2 or not sums.request.squares:
         return np.zeros(len(gradients))
     each = np.stack([_squares(part, gradients, place) for part in sums.parts])
     total = np.zeros(len(gradients))
@@ -42,7 +42,7 @@ def _squares(sums: Sums, gradients: Vector, place: list[int]) -> Vector:
     moments = np.zeros((len(place), len(place)))
     for a, b in itertools.product(range(len(place)), repeat=2):
         pair = (min(place[a], place[b]), max(place[a], place[b]))
-        moments[a, b] = sums.totals[sums.asked.pairs[pair]]
+        moments[a, b] = sums.totals[sums.request.pairs[pair]]
         if sums.design and sums.design.enrolled:
             moments[a, b] -= sums.totals[place[a]] * sums.totals[place[b]] / sums.design.enrolled.people
     squares: Vector = np.maximum(0.0, np.einsum("ij,jk,ik->i", gradients, moments, gradients))

@@ -24,15 +24,15 @@ Row = tuple[tuple[Any, ...], list[Any]]
 """The values and classes of a row's group, and its cells."""
 
 
-def after(made: Formula, estimate: Estimate) -> Estimate:
+def after(formula: Formula, estimate: Estimate) -> Estimate:
     """Apply a formula's outer function to the finished estimate of its inner formula."""
-    if made.after is None:
+    if formula.after is None:
         return estimate
-    ends = made.after.ends
+    ends = formula.after.ends
     low, high = ends(estimate.low, estimate.high)
-    slope = abs(made.after.slope(estimate.value))
-    error = math.hypot(slope * estimate.error, made.after.blur) if estimate.error else 0.0
-    value = made.after.value(estimate.value)
+    slope = abs(formula.after.slope(estimate.value))
+    error = math.hypot(slope * estimate.error, formula.after.blur) if estimate.error else 0.0
+    value = formula.after.value(estimate.value)
     interval = min(low, value), max(high, value)
 
     def shift() -> float:

@@ -90,23 +90,23 @@ def unbiased_estimates(
     """Return the unbiased estimate of each column in each public group; None where the reports have none."""
     question = _Question(bound, people, options)
     alike: dict[Hashable, list[int]] = {}
-    for place, made in enumerate(columns):
-        key = tuple(piece.functional.attributes for total in made.totals for piece in total.pieces)
+    for place, column in enumerate(columns):
+        key = tuple(piece.functional.attributes for total in column.totals for piece in total.pieces)
         alike.setdefault(key, []).append(place)
     estimates: list[dict[Values, Pending] | None] = [None] * len(columns)
     for places in alike.values():
         start, step = 0, GROUPS_BY_CODE
         fetch: Fetch = fetch_by_code
         while start < len(places):
-            some = places[start : start + step]
+            batch = places[start : start + step]
             try:
-                made_of = question.by_public_group([columns[place] for place in some], fetch)
+                made_of = question.by_public_group([columns[place] for place in batch], fetch)
             except UnanswerableError:
                 break
             if made_of is None:
                 step, fetch = GROUPS_AT_ONCE, fetch_sums
                 continue
-            for place, estimate in zip(some, made_of, strict=True):
+            for place, estimate in zip(batch, made_of, strict=True):
                 estimates[place] = estimate
             start += step
     return estimates
@@ -154,26 +154,26 @@ class _Question:
         start, step = 0, GROUPS_BY_CODE
         fetch: Fetch = fetch_by_code
         while start < len(groups):
-            some = self._fetch(groups[start : start + step], fetch)
-            if some is None:
+            batch = self._fetch(groups[start : start + step], fetch)
+            if batch is None:
                 step, fetch = GROUPS_AT_ONCE, fetch_sums
                 continue
-            rows, start = rows + some, start + step
+            rows, start = rows + batch, start + step
         return rows
 
     def _fetch(self, groups: list[tuple[int, ...]], fetch: Fetch) -> list[Row] | None:
         """Run and estimate some groups of classes; public groups come with each."""
         bound, people = self.bound, self.people
         columns = [bound.formulas(group) for group in groups]
-        parts = [leaf for made in columns for column in made for leaf in leaves(column)]
+        parts = [leaf for formulas in columns for column in formulas for leaf in leaves(column)]
         plain = [leaf for leaf in parts if isinstance(leaf, Formula)]
-        asked = SumsRequest(people.squares([total for made in plain for total in made.totals]))
-        places = [asked.places(made.totals) for made in plain]
-        fetched = fetch(people.engine, people.scope, people.rounds, asked, bound.public, bound.conditions)
+        request = SumsRequest(people.squares([total for formula in plain for total in formula.totals]))
+        places = [request.places(formula.totals) for formula in plain]
+        fetched = fetch(people.engine, people.scope, people.rounds, request, bound.public, bound.conditions)
         if fetched is None:
             return None
         by_group, plans = fetched
-        self._plans += [(plan, asked.totals) for plan in plans]
+        self._plans += [(plan, request.totals) for plan in plans]
         self._met |= any(sums.count for sums in by_group.values())
         shifts = list(map(Shifts, plans))
         curves = self._curves([leaf for leaf in parts if isinstance(leaf, Quantile)])
@@ -182,37 +182,37 @@ class _Question:
             if bound.public and not sums.count:
                 continue
             guards = partial(self._guards, values)
-            own = zip(plain, places, strict=True)
-            cells = iter([_Pending(self, made, spot, sums, guards, shifts) for made, spot in own])
+            spots = zip(plain, places, strict=True)
+            cells = iter([_Pending(self, formula, spot, sums, guards, shifts) for formula, spot in spots])
             quantiles = iter(curves.get(values, ()))
-            for group, made in zip(groups, columns, strict=True):
-                pending = [[next(cells if isinstance(p, Formula) else quantiles) for p in leaves(c)] for c in made]
-                rows.append(((*values, *group), bound.row(group, values, list(map(pending_of, made, pending)))))
+            for group, formulas in zip(groups, columns, strict=True):
+                pending = [[next(cells if isinstance(p, Formula) else quantiles) for p in leaves(c)] for c in formulas]
+                rows.append(((*values, *group), bound.row(group, values, list(map(pending_of, formulas, pending)))))
         return rows
 
-    def _curves(self, asked: list[Quantile]) -> dict[Values, list[PendingQuantile]]:
+    def _curves(self, quantiles: list[Quantile]) -> dict[Values, list[PendingQuantile]]:
         """Return the quantiles of each group of public values."""
-        if not asked:
+        if not quantiles:
             return {}
         bound, wider = self.bound, self.options.superpopulation
-        curves, plans = fetch_quantiles(self.people, asked, bound.public, bound.conditions, superpopulation=wider)
+        curves, plans = fetch_quantiles(self.people, quantiles, bound.public, bound.conditions, superpopulation=wider)
         self._plans += [(plan, list(plan.totals)) for plan in plans]
         return curves
 
     def by_public_group(self, columns: Sequence[Formula], fetch: Fetch) -> list[dict[Values, Pending]] | None:
         """Return estimates of columns in each public group; None where ``fetch`` has no sums for them."""
         people, bound = self.people, self.bound
-        asked = SumsRequest(people.squares([total for made in columns for total in made.totals]))
-        places = [asked.places(made.totals) for made in columns]
-        fetched = fetch(people.engine, people.scope, people.rounds, asked, bound.public, bound.conditions)
+        request = SumsRequest(people.squares([total for formula in columns for total in formula.totals]))
+        places = [request.places(formula.totals) for formula in columns]
+        fetched = fetch(people.engine, people.scope, people.rounds, request, bound.public, bound.conditions)
         if fetched is None:
             return None
         by_group, plans = fetched
         shifts = list(map(Shifts, plans))
         guards = {values: partial(self._guards, values) for values in by_group}
         return [
-            {values: _Pending(self, made, spot, sums, guards[values], shifts) for values, sums in by_group.items()}
-            for made, spot in zip(columns, places, strict=True)
+            {values: _Pending(self, formula, spot, sums, guards[values], shifts) for values, sums in by_group.items()}
+            for formula, spot in zip(columns, places, strict=True)
         ]
 
     def _guards(self, values: Values) -> tuple[exp.Expr, ...]:
@@ -221,7 +221,7 @@ class _Question:
 
     def estimate(
         self,
-        made: Formula,
+        formula: Formula,
         place: list[int],
         sums: Sums,
         guards: Guards,
@@ -229,26 +229,26 @@ class _Question:
         shift: Callable[[], float],
     ) -> Estimate:
         """Return the estimate of a column, with an interval at a level."""
-        if made.inner is not None:
-            return after(made, self.estimate(made.inner, place, sums, guards, level, shift))
-        given = _totals_of(self.people, made, sums, place)
-        result = made.evaluate(given)
+        if formula.inner is not None:
+            return after(formula, self.estimate(formula.inner, place, sums, guards, level, shift))
+        totals = _totals_of(self.people, formula, sums, place)
+        result = formula.evaluate(totals)
         options = self.options
         if not place:
             return Estimate(result.value, 0.0, sums.count, level, shift=shift)
         gradient = result.gradient
         variance = self._variance(sums, gradient, place)
         freedom = max(1.0, sums.effective(place, gradient) - 1)
-        origin = _origin(self.people, made, gradient, guards, superpopulation=options.superpopulation)
+        origin = _origin(self.people, formula, gradient, guards, superpopulation=options.superpopulation)
         self._note_tiers(sums, gradient, place)
         few = freedom < FEW_REPORTS - 1 or sums.count < FEW_PEOPLE
         if few and np.isfinite(gradient).all() and not math.isnan(variance):
-            terms = tuple(zip(gradient.tolist(), made.totals, strict=True))
+            terms = tuple(zip(gradient.tolist(), formula.totals, strict=True))
             variance = max(variance, self.people.planned_variance(terms, sums))
         error = math.hypot(math.sqrt(variance), result.beyond) if variance >= 0 else math.nan
         interval = None
-        if made.square or (made.denominators and error > 0):
-            interval = uneven_interval(made, given, self._covariance(sums, place), level, freedom)
+        if formula.square or (formula.denominators and error > 0):
+            interval = uneven_interval(formula, totals, self._covariance(sums, place), level, freedom)
             error = uneven_error(error, interval, level, freedom) if not math.isnan(result.value) else math.nan
         return Estimate(result.value, error, sums.count, level, freedom, interval=interval, origin=origin, shift=shift)
 
@@ -261,7 +261,7 @@ class _Question:
 
     def _note_tiers(self, sums: Sums, gradient: Vector, place: list[int]) -> None:
         """Record each tier's share of the variance of the first estimate."""
-        if self.tiers or not sums.parts or len({one.labels["tier"] for one in self.people.rounds}) < 2:
+        if self.tiers or not sums.parts or len({round_.labels["tier"] for round_ in self.people.rounds}) < 2:
             return
         parts = [
             part.covariance(gradient[None, :], place, superpopulation=self.options.superpopulation).item()
@@ -276,22 +276,22 @@ class _Question:
         return lambda rows: sums.covariance(rows, place, superpopulation=superpopulation)
 
 
-def _totals_of(people: People, made: Formula, sums: Sums, place: list[int]) -> list[Dual]:
+def _totals_of(people: People, formula: Formula, sums: Sums, place: list[int]) -> list[Dual]:
     """Return the totals of a formula, with their noise where the value depends on it."""
     totals = [float(sums.totals[index]) for index in place]
-    if not made.corrects or sums.count < 2 or people.is_exact:
-        return made.at(totals)
-    return made.at(totals, *sums.noise(place))
+    if not formula.corrects or sums.count < 2 or people.is_exact:
+        return formula.at(totals)
+    return formula.at(totals, *sums.noise(place))
 
 
-def value_of(people: People, made: Formula, totals: list[float], conditions: Sequence[exp.Expr]) -> float:
+def value_of(people: People, formula: Formula, totals: list[float], conditions: Sequence[exp.Expr]) -> float:
     """Return the value of a column, given its totals over the people that satisfy public conditions."""
-    if not made.corrects:
-        return made.evaluate(made.at(totals)).value
-    asked = SumsRequest(people.squares(made.totals))
-    place = asked.places(made.totals)
-    sums, _ = fetch_sums(people.engine, people.scope, people.rounds, asked, (), conditions)
-    return made.evaluate(_totals_of(people, made, sums[()], place)).value
+    if not formula.corrects:
+        return formula.evaluate(formula.at(totals)).value
+    request = SumsRequest(people.squares(formula.totals))
+    place = request.places(formula.totals)
+    sums, _ = fetch_sums(people.engine, people.scope, people.rounds, request, (), conditions)
+    return formula.evaluate(_totals_of(people, formula, sums[()], place)).value
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,23 +315,24 @@ class _Pending(Pending):
         return self.made.shift([float(self.sums.totals[i]) for i in self.place], moved)
 
     def _shift_of(self, total: Total, place: int) -> float:
-        return max(own.shift_of(total, place, self.sums.count) for own in self.shifts)
+        return max(shifts.shift_of(total, place, self.sums.count) for shifts in self.shifts)
 
 
 def equal_to(bound: Bound, values: tuple[Any, ...]) -> list[exp.Expr]:
     """Return the conditions of a public group."""
     same = [
-        exp.NullSafeEQ(this=key.column, expression=constant(own)) for key, own in zip(bound.public, values, strict=True)
+        exp.NullSafeEQ(this=key.column, expression=constant(value))
+        for key, value in zip(bound.public, values, strict=True)
     ]
     return [exp.paren(condition, copy=False) for condition in same]
 
 
 def _origin(
-    people: People, made: Formula, gradient: Vector, guards: Guards, *, superpopulation: bool
+    people: People, formula: Formula, gradient: Vector, guards: Guards, *, superpopulation: bool
 ) -> ReportProvenance:
     def gather() -> tuple[tuple[People, Terms], ...]:
         terms = []
-        for weight, total in zip(gradient, made.totals, strict=True):
+        for weight, total in zip(gradient, formula.totals, strict=True):
             pieces = tuple(Piece(p.functional, (*p.guards, *guards()), p.powers) for p in total.pieces)
             terms.append((float(weight), Total(pieces)))
         return ((people, add_terms((), tuple(terms))),)

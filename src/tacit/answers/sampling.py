@@ -123,12 +123,12 @@ def sample_parts(channel: Channel, counts: CodeCounts, read: Mapping[int, float]
             continue
         scale, is_sample = np.ones(len(rows)), wanted[number] < len(rows)
         if is_sample:
-            own = stratum[rows]
-            chosen = _in_clusters(view.oracle.cluster(counts.codes[rows] - view.offset), own, strata, wanted[number])
-            everybody = np.bincount(own, counts.columns[0][rows], minlength=strata)
-            rows, own = rows[chosen], own[chosen]
-            taken = np.bincount(own, counts.columns[0][rows], minlength=strata)
-            scale = (everybody / np.maximum(taken, 1))[own] * (1 + 0.5 / math.sqrt(quota))
+            levels = stratum[rows]
+            chosen = _in_clusters(view.oracle.cluster(counts.codes[rows] - view.offset), levels, strata, wanted[number])
+            everybody = np.bincount(levels, counts.columns[0][rows], minlength=strata)
+            rows, levels = rows[chosen], levels[chosen]
+            taken = np.bincount(levels, counts.columns[0][rows], minlength=strata)
+            scale = (everybody / np.maximum(taken, 1))[levels] * (1 + 0.5 / math.sqrt(quota))
         codes, place = np.unique(counts.codes[rows] - view.offset, return_inverse=True)
         weights = np.zeros((len(counts.columns), counts.groups, len(codes)))
         for column, values in enumerate(counts.columns):
@@ -143,8 +143,8 @@ def enough_codes(channel: Channel, shares: Mapping[int, float], quota: int) -> i
     """
     rates = [(share, channel.views[view].oracle) for view, share in shares.items()]
     rates = [(share, oracle) for share, oracle in rates if oracle.alphabet > FEW_CODES]  # all codes of others are taken
-    whole = sum(share for share, _ in rates)
-    rate = (sum(share * oracle.support_rates[1] for share, oracle in rates) / whole if whole else 0.0) or 1.0
+    total = sum(share for share, _ in rates)
+    rate = (sum(share * oracle.support_rates[1] for share, oracle in rates) / total if total else 0.0) or 1.0
     return min(math.ceil(quota * max(1.0, USUAL_RATE / rate)), max(quota, MOST_CODES))
 
 
@@ -153,8 +153,8 @@ def _divide_by_shares(quota: int, sizes: Codes, shares: Vector) -> Codes:
     wanted, most = np.zeros(len(sizes)), sizes.astype(np.float64)
     shares = np.where(shares > 0, shares, 1e-12)
     while (open_ := wanted < most).any() and wanted.sum() < quota - 0.5:
-        given = wanted + (quota - wanted.sum()) * np.where(open_, shares, 0.0) / shares[open_].sum()
-        wanted = np.minimum(given, most)
+        proposed = wanted + (quota - wanted.sum()) * np.where(open_, shares, 0.0) / shares[open_].sum()
+        wanted = np.minimum(proposed, most)
     return np.minimum(np.maximum(np.ceil(wanted), LEAST), sizes).astype(np.int64)
 
 
@@ -237,9 +237,9 @@ class Sample:
         """
         key = views, columns, lead, dtype
         if key not in self._weights:
-            own = np.concatenate([self.parts[view].weights for view in views], axis=2)  # columns x groups x codes
-            sizes = np.ones(own.shape[2]) if lead is None else self.sizes(views, lead)
-            every = [*own[list(columns)], own[0] * sizes, own[0] * np.square(sizes)]
+            weights = np.concatenate([self.parts[view].weights for view in views], axis=2)  # columns x groups x codes
+            sizes = np.ones(weights.shape[2]) if lead is None else self.sizes(views, lead)
+            every = [*weights[list(columns)], weights[0] * sizes, weights[0] * np.square(sizes)]
             self._weights[key] = np.ascontiguousarray(np.concatenate(every).T, dtype=dtype)
         return self._weights[key]
 
@@ -255,8 +255,10 @@ class Sample:
         key = views, lead
         if key not in self._sizes:
             parts = [self.parts[view] for view in views]
-            own = [_size(rows) * part.is_sample for rows, part in zip(self._rows(views, lead), parts, strict=True)]
-            self._sizes[key] = np.repeat(own, [len(part.codes) for part in parts])
+            size_of_views = [
+                _size(rows) * part.is_sample for rows, part in zip(self._rows(views, lead), parts, strict=True)
+            ]
+            self._sizes[key] = np.repeat(size_of_views, [len(part.codes) for part in parts])
         return self._sizes[key]
 
     def _rows(self, views: tuple[int, ...], way: Way) -> list[Vector]:
@@ -264,8 +266,8 @@ class Sample:
         codes = [self.parts[view].codes for view in views]
         known = self._stacks.get((views, way))
         if known is not None:
-            return np.split(known, np.cumsum([len(own) for own in codes])[:-1])
-        rows = [rows_of_codes(way, view, own) for view, own in zip(views, codes, strict=True)]
+            return np.split(known, np.cumsum([len(listed) for listed in codes])[:-1])
+        rows = [rows_of_codes(way, view, listed) for view, listed in zip(views, codes, strict=True)]
         self._stacks[views, way] = np.concatenate(rows)
         return rows
 
@@ -274,13 +276,13 @@ class Sample:
         key = views, way, lead
         if key not in self._sums:
             rows = self._rows(views, way)
-            known = [np.stack([known_row(way, view, own) for own in self.people]) for view in views]
-            first = np.cumsum([0, *(len(own) for own in rows)])
+            known = [np.stack([known_row(way, view, people) for people in self.people]) for view in views]
+            first = np.cumsum([0, *(len(listed) for listed in rows)])
             sizes = self.sizes(views, lead)
             missing = np.zeros_like(known[0])
-            for view, own, everybody, place in zip(views, rows, known, first[:-1].tolist(), strict=True):
+            for view, listed, everybody, place in zip(views, rows, known, first[:-1].tolist(), strict=True):
                 if self.parts[view].is_sample:
-                    missing += sizes[place] * (everybody - self.parts[view].weights[0] @ own)
+                    missing += sizes[place] * (everybody - self.parts[view].weights[0] @ listed)
             self._sums[key] = np.sum(known, axis=0), missing
         return Stack(self._stacks[views, way], *self._sums[key])
 

@@ -39,20 +39,20 @@ class SharedCache(Generic[T]):
         with self._lock:
             if version != self._version:
                 self._version, self._kept = version, _Kept()
-            kept = self._kept
-            slot = kept.slots.setdefault(key, _Slot())
-            kept.slots.move_to_end(key)
+            cached = self._kept
+            slot = cached.slots.setdefault(key, _Slot())
+            cached.slots.move_to_end(key)
         with slot.lock:
             if not slot.made:
                 slot.made.append(make())
                 with self._lock:
                     slot.size = sum(map(self._size, slot.made))
-                    kept.size += slot.size
+                    cached.size += slot.size
             [value] = slot.made
         with self._lock:
-            while kept.size > self._most() and kept.slots:
-                _, oldest = kept.slots.popitem(last=False)
-                kept.size -= oldest.size
+            while cached.size > self._most() and cached.slots:
+                _, oldest = cached.slots.popitem(last=False)
+                cached.size -= oldest.size
         return value
 
     def values(self, version: Hashable) -> list[T]:

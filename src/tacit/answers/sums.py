@@ -98,7 +98,7 @@ class Sums:
     products: dict[tuple[int, int], float]
     fourths: dict[int, float]
     noisy: tuple[bool, ...]
-    asked: SumsRequest
+    request: SumsRequest
     label: str = ""
     parts: tuple[Sums, ...] = ()
     design: Design | None = None
@@ -123,7 +123,7 @@ class Sums:
     @property
     def stands_for(self) -> float:
         """The number of people, or of panel members that they stand for, summed over rounds."""
-        return sum((one.design.weight if one.design else 1.0) * one.count for one in self.parts or (self,))
+        return sum((part.design.weight if part.design else 1.0) * part.count for part in self.parts or (self,))
 
     @property
     def labels(self) -> list[str]:
@@ -138,7 +138,7 @@ class Sums:
             {pair: value + other.products[pair] for pair, value in self.products.items()},
             {index: value + other.fourths[index] for index, value in self.fourths.items()},
             tuple(a or b for a, b in zip(self.noisy, other.noisy, strict=True)),
-            self.asked,
+            self.request,
             parts=(*(self.parts or (self,)), other),
             design=self.design or other.design,
         )
@@ -158,7 +158,7 @@ class Sums:
         noisy = (gradients != 0) @ np.array([self.noisy[index] for index in place])
         if (
             not superpopulation
-            and self.asked.squares
+            and self.request.squares
             and ((np.diag(matrix) > 0) | ~noisy | np.isnan(np.diag(matrix))).all()
         ):
             return np.where(noisy[:, None] & noisy, matrix, 0.0)  # what reads no code is known
@@ -176,11 +176,11 @@ class Sums:
         exact, safe = (matrix.tolist() for matrix in self.moments(place))
         noisy = [any(weight != 0 and self.noisy[i] for weight, i in zip(row, place, strict=True)) for row in rows]
         matrix = _small_combine(rows, exact)
-        own = [row[i] for i, row in enumerate(matrix)]
+        variances = [row[i] for i, row in enumerate(matrix)]
         if (
             not superpopulation
-            and self.asked.squares
-            and all(one > 0 or not read or math.isnan(one) for one, read in zip(own, noisy, strict=True))
+            and self.request.squares
+            and all(v > 0 or not read or math.isnan(v) for v, read in zip(variances, noisy, strict=True))
         ):
             return [
                 [value if a and b else 0.0 for value, b in zip(row, noisy, strict=True)]
@@ -197,11 +197,11 @@ class Sums:
 
     def variance(self, place: int, *, superpopulation: bool = False) -> float:
         """Return the variance of one total, as `covariance` does."""
-        own_variance = math.nan
-        if self.asked.squares and not superpopulation and self.design is None:
-            own_variance = self.products[place, place] - float(self.totals[self.asked.pairs[place, place]])
-        if own_variance > 0 or not self.noisy[place]:
-            return own_variance if self.noisy[place] else 0.0
+        variance = math.nan
+        if self.request.squares and not superpopulation and self.design is None:
+            variance = self.products[place, place] - float(self.totals[self.request.pairs[place, place]])
+        if variance > 0 or not self.noisy[place]:
+            return variance if self.noisy[place] else 0.0
         return self.covariance(np.ones((1, 1)), [place], superpopulation=superpopulation).item()
 
     def moments(self, place: list[int]) -> tuple[Vector, Vector]:
@@ -213,8 +213,8 @@ class Sums:
 
     def _compute_moments(self, place: list[int]) -> tuple[Vector, Vector]:
         if self.parts and self.design:  # each round is a sample by itself
-            own = [part.moments(place) for part in self.parts]
-            return sum(one for one, _ in own), sum(one for _, one in own)  # type: ignore[return-value]
+            moments = [part.moments(place) for part in self.parts]
+            return sum(moment for moment, _ in moments), sum(moment for _, moment in moments)  # type: ignore[return-value]
         design, totals = self.design, [float(self.totals[index]) for index in place]
         exact, safe = np.zeros((len(place), len(place))), np.zeros((len(place), len(place)))
         known = design.known_share if design else 0.0
@@ -224,8 +224,8 @@ class Sums:
         for a, b in itertools.product(range(len(place)), repeat=2):
             pair = (min(place[a], place[b]), max(place[a], place[b]))
             both = totals[a] * totals[b]
-            if self.asked.squares:
-                exact[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]] - known * both
+            if self.request.squares:
+                exact[a, b] = self.products[pair] - self.totals[self.request.pairs[pair]] - known * both
             safe[a, b] = self.products[pair] - both / max(1, people)
             if design and abs(exact[a, b]) <= RESIDUE * abs(self.products[pair]):
                 exact[a, b] = 0.0
@@ -239,7 +239,7 @@ class Sums:
         Where products have estimates it is unbiased. Where they have none it is the sample covariance, which for a mean
         of independent rows also includes this multiple of the variance of rows over their number.
         """
-        many, squares = max(1, self.count), self.asked.squares
+        many, squares = max(1, self.count), self.request.squares
         exact, safe = self.moments(place)
         matrix = exact if squares else safe
         noisy = np.array([self.noisy[index] for index in place], dtype=bool)
@@ -252,8 +252,8 @@ class Sums:
         plain = not piece.guards and not piece.powers
         weight = self.design.weight if self.design else 1.0
         if plain:
-            return sum((one.design.weight if one.design else 1.0) ** 2 * one.count for one in self.parts or (self,))
-        return weight * float(self.totals[self.asked.place(piece.weights)])
+            return sum((part.design.weight if part.design else 1.0) ** 2 * part.count for part in self.parts or (self,))
+        return weight * float(self.totals[self.request.place(piece.weights)])
 
     def effective(self, place: list[int], gradient: Vector | None = None) -> float:
         """Return the effective number of reports behind the totals or, over several rounds, their combination."""
@@ -277,7 +277,7 @@ def _small_combine(rows: list[list[float]], matrix: list[list[float]]) -> list[l
 
 
 def _bilinear(left: list[float], right: list[float], matrix: list[list[float]]) -> float:
-    parts = [a * b * own for a, row in zip(left, matrix, strict=True) for b, own in zip(right, row, strict=True)]
+    parts = [a * b * c for a, row in zip(left, matrix, strict=True) for b, c in zip(right, row, strict=True)]
     covariance = sum(parts)
     return 0.0 if abs(covariance) <= RESIDUE * sum(map(abs, parts)) else covariance
 
@@ -293,18 +293,18 @@ def fetch_sums(
     engine: Engine,
     scope: Scope,
     rounds: Sequence[Round],
-    asked: SumsRequest,
+    request: SumsRequest,
     keys: Sequence[BoundColumn],
     conditions: Sequence[exp.Expr],
 ) -> tuple[dict[Values, Sums], list[Plan]]:
     """Return the sums of each group of public values, over all rounds, and the plans that were run."""
-    made = fetch_by_code(engine, scope, rounds, asked, keys, conditions)
-    if made is not None:
-        return made
+    fetched = fetch_by_code(engine, scope, rounds, request, keys, conditions)
+    if fetched is not None:
+        return fetched
     plans, by_round = [], []
-    for one, types in zip(rounds, stored_types(engine, rounds), strict=True):
-        plan = Plan(scope, one, asked.totals, sorted(asked.pairs), keys, conditions, types)
-        by_round.append(_sum_in_engine(engine, plan, asked))
+    for round_, types in zip(rounds, stored_types(engine, rounds), strict=True):
+        plan = Plan(scope, round_, request.totals, sorted(request.pairs), keys, conditions, types)
+        by_round.append(_sum_in_engine(engine, plan, request))
         plans.append(plan)
     return over_rounds(by_round, rounds), plans
 
@@ -313,33 +313,33 @@ def fetch_by_code(
     engine: Engine,
     scope: Scope,
     rounds: Sequence[Round],
-    asked: SumsRequest,
+    request: SumsRequest,
     keys: Sequence[BoundColumn],
     conditions: Sequence[exp.Expr],
 ) -> tuple[dict[Values, Sums], list[Plan]] | None:
     """Return sums and plans as `fetch_sums` does, for any number of totals; None where sums by code do not suffice."""
-    pairs = sorted(asked.pairs)
+    pairs = sorted(request.pairs)
     plans, by_round = [], []
-    for one, types in zip(rounds, stored_types(engine, rounds), strict=True):
-        plan = Plan(scope, one, asked.totals, pairs, keys, conditions, types)
+    for round_, types in zip(rounds, stored_types(engine, rounds), strict=True):
+        plan = Plan(scope, round_, request.totals, pairs, keys, conditions, types)
         ways = (make(plan) for make in BY_CODE)
         tried = ((way, way.run(engine)) for way in ways if way is not None)
-        way, moments = next(((way, made) for way, made in tried if made is not None), (None, None))
+        way, moments = next(((way, moments) for way, moments in tried if moments is not None), (None, None))
         if way is None or moments is None:
             return None
-        squared, noisy, tier = sorted({i for i, _ in pairs}), way.noisy(), one.labels["tier"]
+        squared, noisy, tier = sorted({i for i, _ in pairs}), way.noisy(), round_.labels["tier"]
         by_round.append(
             {
                 values: Sums(
-                    own.count,
-                    own.totals,
-                    dict(zip(pairs, own.products.tolist(), strict=True)),
-                    dict(zip(squared, own.fourths.tolist(), strict=True)),
+                    moment.count,
+                    moment.totals,
+                    dict(zip(pairs, moment.products.tolist(), strict=True)),
+                    dict(zip(squared, moment.fourths.tolist(), strict=True)),
                     noisy,
-                    asked,
+                    request,
                     tier,
                 )
-                for values, own in moments.items()
+                for values, moment in moments.items()
             }
         )
         plans.append(replace(plan, by_code=way.query, from_tables=way.from_tables))
@@ -353,10 +353,10 @@ BY_CODE = (plan_by_code, plan_code_values)
 def over_rounds(by_round: Sequence[dict[Values, Sums]], rounds: Sequence[Round]) -> dict[Values, Sums]:
     """Add up the sums of rounds and tiers; those of a panel refer to all its members."""
     total: dict[Values, Sums] = {}
-    for one, about in zip(by_round, rounds, strict=True):
-        for values, sums in one.items():
-            own = sums.of_panel(about.design) if about.design else sums
-            total[values] = total[values].plus(own) if values in total else own
+    for by_group, round_ in zip(by_round, rounds, strict=True):
+        for values, sums in by_group.items():
+            of_round = sums.of_panel(round_.design) if round_.design else sums
+            total[values] = total[values].plus(of_round) if values in total else of_round
     return total
 
 
@@ -365,15 +365,15 @@ def stored_types(engine: Engine, rounds: Sequence[Round]) -> list[StoredTypes]:
     texts = [
         [
             engine.text_columns(stored.table).union(LABELS) if stored.service.service.public else frozenset(LABELS)
-            for stored in one.stored
+            for stored in round_.stored
         ]
-        for one in rounds
+        for round_ in rounds
     ]
-    anywhere = [frozenset[str]().union(*some) for some in zip(*texts, strict=True)]
+    anywhere = [frozenset[str]().union(*of_source) for of_source in zip(*texts, strict=True)]
     return [StoredTypes(text, anywhere) for text in texts]
 
 
-def _sum_in_engine(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sums]:
+def _sum_in_engine(engine: Engine, plan: Plan, request: SumsRequest) -> dict[Values, Sums]:
     """Let the engine join reports with contributions and add up."""
     query = plan.sums
     table = engine.fetch(*print_query(query), plan.uploads(engine.codes, engine.whole_alphabet))
@@ -388,7 +388,7 @@ def _sum_in_engine(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Value
             dict(zip(query.pairs, row[first:second].tolist(), strict=True)),
             dict(zip(query.fourths, row[second:].tolist(), strict=True)),
             plan.decoding.reads_codes,
-            asked,
+            request,
             plan.round.labels["tier"],
         )
         for values, row in zip(keys, numbers.T, strict=True)

@@ -35,11 +35,11 @@ Types = Callable[[str], Mapping[str, pa.DataType]]
 
 def _question_of(services: Sequence[Service], *, public: bool) -> str:
     """Return the question that counts the people of the services, by all public columns or by none."""
-    keys = [column(own.name, service.name) for service in services for own in service.public if public]
+    keys = [column(attribute.name, service.name) for service in services for attribute in service.public if public]
     first, *others = services
     query = select([*keys, with_alias(count_people(), "n")], table(first.name))
-    for one in others:
-        query.append("joins", exp.Join(this=table(one.name), using=[exp.to_identifier(first.key, quoted=True)]))
+    for other in others:
+        query.append("joins", exp.Join(this=table(other.name), using=[exp.to_identifier(first.key, quoted=True)]))
     return group_by(query, [key.copy() for key in keys]).sql(dialect="duckdb")
 
 
@@ -54,16 +54,16 @@ def synthetic_people(
 ) -> tuple[dict[str, pa.Table], list[R]]:
     """Return the rows of ``count`` synthetic people in each service, and the rounds they come from."""
     check_rows(count, seed)
-    asked = ask(_question_of(services, public=True))
+    question = ask(_question_of(services, public=True))
     try:
-        [sample, *others] = samples_of(asked.bound, asked.people, known, (), every=True)
+        [sample, *others] = samples_of(question.bound, question.people, known, (), every=True)
     except UnsupportedSqlError:  # too many combinations of public values for a model
-        asked = ask(_question_of(services, public=False))
-        [sample, *others] = samples_of(asked.bound, asked.people, known, (), every=True)
+        question = ask(_question_of(services, public=False))
+        [sample, *others] = samples_of(question.bound, question.people, known, (), every=True)
     if others or sample.designs:
         message = "A panel asks only some people in each round, so nobody has all rows. Query it with SQL."
         raise UnanswerableError(message, code="no-tables")
-    return _Drawing(sample, count, np.random.default_rng(seed), progress).tables(types), asked.rounds
+    return _Drawing(sample, count, np.random.default_rng(seed), progress).tables(types), question.rounds
 
 
 class _Drawing:
@@ -73,7 +73,7 @@ class _Drawing:
         self._sample, self._model, self._count, self._rng = sample, sample.model, count, rng
         self._services, self._first = sample.services.services, sample.services.first
         self._public = len(self._model.attributes) - 1
-        sizes = {i: own.size for i, own in enumerate(self._model.attributes)}
+        sizes = {i: attribute.size for i, attribute in enumerate(self._model.attributes)}
         drawn = {i: sizes[i] for number in range(len(self._services)) for i in self._places(number)}
         every = drawn | {self._public: sizes[self._public]}
         self._sampler = Sampler(every, self._table, rng, progress, len(drawn))
@@ -90,16 +90,16 @@ class _Drawing:
     def tables(self, types: Types) -> dict[str, pa.Table]:
         """Return the rows of each service."""
         people = {self._public: self._rng.choice(len(self._sample.classes), self._count, p=self._shares())}
-        single = [number for number, one in enumerate(self._services) if not one.extras]
+        single = [number for number, service in enumerate(self._services) if not service.extras]
         wanted = [i for number in single for i in self._places(number)]
         people = self._sampler.draw(wanted, people, self._count)
-        made = {}
-        for number, one in enumerate(self._services):
+        tables = {}
+        for number, service in enumerate(self._services):
             owner, values = np.arange(self._count), people
-            if one.extras:
+            if service.extras:
                 owner, values = self._rows(number, people)
-            made[one.service.name] = self._label(number, owner, values, types(one.service.name))
-        return made
+            tables[service.service.name] = self._label(number, owner, values, types(service.service.name))
+        return tables
 
     def _shares(self) -> Vector:
         shares = np.maximum(self._model.values(self._public), 0.0)
@@ -110,14 +110,14 @@ class _Drawing:
         service, places = self._services[number], list(self._places(number))
         owner = np.repeat(np.arange(self._count), service.service.rows_at_most)
         first = self._sampler.next_of(places, list(people), places)
-        drawn = self._sampler.draw([first], {i: own[owner] for i, own in people.items()}, len(owner))
-        real = {i: own.size for i, own in zip(places, service.service.sensitive, strict=True)}
+        drawn = self._sampler.draw([first], {i: column[owner] for i, column in people.items()}, len(owner))
+        real = {i: attribute.size for i, attribute in zip(places, service.service.sensitive, strict=True)}
         filled = np.flatnonzero(drawn[first] < real[first])
-        drawn = {i: own[filled] for i, own in drawn.items()}
+        drawn = {i: column[filled] for i, column in drawn.items()}
 
         def table_of(attributes: Sequence[int]) -> Vector:
-            whole = self._model.table(attributes)
-            part = whole[tuple(slice(0, real.get(i, size)) for i, size in zip(attributes, whole.shape, strict=True))]
+            table = self._model.table(attributes)
+            part = table[tuple(slice(0, real.get(i, size)) for i, size in zip(attributes, table.shape, strict=True))]
             return np.asarray(part / max(part.sum(), 1e-300))
 
         self._sampler.limit(real, table_of)
@@ -127,16 +127,16 @@ class _Drawing:
         """Return rows with keys, values as they were declared, and public columns of their stored types."""
         service = self._services[number].service
         columns: dict[str, Any] = {service.key: pa.array(owner + 1).cast(types.get(service.key, pa.int64()))}
-        before = sum(len(one.service.public) for one in self._services[:number])
-        indices = dict(zip((own.name for own in service.sensitive), self._places(number), strict=True))
-        shown = {own.name: before + k for k, own in enumerate(service.public)}
-        for own in service.attributes:
-            if own.name in shown:
+        before = sum(len(compiled.service.public) for compiled in self._services[:number])
+        indices = dict(zip((attribute.name for attribute in service.sensitive), self._places(number), strict=True))
+        shown = {column.name: before + k for k, column in enumerate(service.public)}
+        for declared in service.attributes:
+            if declared.name in shown:
                 known = self._sample.classes != ((),)
-                listed = [classes[shown[own.name]] if known else None for classes in self._sample.classes]
-                columns[own.name] = pa.array(listed, types.get(own.name)).take(pa.array(values[self._public]))
+                listed = [classes[shown[declared.name]] if known else None for classes in self._sample.classes]
+                columns[declared.name] = pa.array(listed, types.get(declared.name)).take(pa.array(values[self._public]))
             else:
-                attribute = service.sensitive[[one.name for one in service.sensitive].index(own.name)]
+                attribute = service.sensitive[[candidate.name for candidate in service.sensitive].index(declared.name)]
                 listed = [shown_value(attribute, i) for i in range(attribute.size)]
-                columns[own.name] = pa.array(listed).take(pa.array(values[indices[own.name]]))
+                columns[declared.name] = pa.array(listed).take(pa.array(values[indices[declared.name]]))
         return pa.table(columns)

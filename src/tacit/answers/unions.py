@@ -60,15 +60,15 @@ def union_of(
     notes = dict.fromkeys(note for answer in answers for note in answer.notes)
     rows = _order_and_limit(statement, [list(row) for answer in answers for row in answer.rows], first, text)
     plan = "\n\n".join
-    made = Answer(
+    answer = Answer(
         first.columns,
         rows,
         notes=[*notes],
         plan=lambda: plan(answer.explain() for answer in answers),
         estimates=first.estimates,
     )
-    counted = [part.sql(dialect="duckdb") for part, one in zip(parts, answers, strict=True) if one.has_privacy]
-    return made.with_privacy(privacy(counted)) if counted else made
+    counted = [part.sql(dialect="duckdb") for part, answer in zip(parts, answers, strict=True) if answer.has_privacy]
+    return answer.with_privacy(privacy(counted)) if counted else answer
 
 
 def questions_in(text: str, parameters: Sequence[Any], tables: Tables) -> list[tuple[str, Sequence[Any]]]:
@@ -78,7 +78,7 @@ def questions_in(text: str, parameters: Sequence[Any], tables: Tables) -> list[t
     union = _several(text, parameters)
     if union is None:
         return [(text, parameters)]
-    return [one for part in union[1] for one in questions_in(part.sql(dialect="duckdb"), (), tables)]
+    return [question for part in union[1] for question in questions_in(part.sql(dialect="duckdb"), (), tables)]
 
 
 def _several(text: str, parameters: Sequence[Any]) -> tuple[exp.Expr, list[exp.Expr]] | None:
@@ -137,8 +137,11 @@ def _parts(node: exp.Expr, text: str, *, inner: bool = False) -> list[exp.Expr]:
     with_ = node.args.get("with_")
     if with_ is None:
         return parts
-    made = [part.copy() for part in parts]
-    for part in made:
-        own = part.args.get("with_")
-        part.set("with_", exp.With(expressions=[*with_.copy().expressions, *(own.expressions if own else [])]))
-    return list(made)
+    copies = [part.copy() for part in parts]
+    for part in copies:
+        before = part.args.get("with_")
+        part.set(
+            "with_",
+            exp.With(expressions=[*with_.copy().expressions, *(before.expressions if before else [])]),
+        )
+    return list(copies)

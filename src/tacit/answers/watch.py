@@ -42,8 +42,8 @@ class Seen(NamedTuple):
 
 def problem_of(engine: Engine, table: str, service: ServiceContract) -> tuple[str, int]:
     """Return the problem with the views and seeds of a table's reports (empty if none), and their number."""
-    kept = kept_counts(engine, table) if len(service.channels) == 1 else None
-    counts = {0: kept} if kept is not None else code_counts(engine, table, rollup=table in engine.rollups())
+    cached = kept_counts(engine, table) if len(service.channels) == 1 else None
+    counts = {0: cached} if cached is not None else code_counts(engine, table, rollup=table in engine.rollups())
     reports = sum(int(people.sum()) for _, people in counts.values())
     for number, (codes, people) in counts.items():
         problem = evenness_of(service.channels[number], codes, people.astype(np.float64)).problem
@@ -76,8 +76,8 @@ class Watch:
         version = self._engine.changes()
         if version is None:  # the engine has no cache, and counting codes for each question takes long
             return []
-        for one in rounds:
-            for stored in one.stored:
+        for round_ in rounds:
+            for stored in round_.stored:
                 problem = self._problem(stored.table, stored.service, version)
                 if problem:
                     name = stored.service.service.name

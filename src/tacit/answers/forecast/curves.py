@@ -57,8 +57,8 @@ def curves(collection: Planned, text: str, *, people: int, confidence: float = 0
     """Return the curves of a question, with the present number of people."""
     people = max(1, people)
 
-    def width(one: Planned, users: int) -> float:
-        return half_width(one, text, people=users, confidence=confidence)[1]
+    def width(planned: Planned, users: int) -> float:
+        return half_width(planned, text, people=users, confidence=confidence)[1]
 
     column, now = half_width(collection, text, people=people, confidence=confidence)
     if math.isinf(now):

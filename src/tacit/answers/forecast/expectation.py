@@ -64,7 +64,7 @@ def predict(
         )
     several = [source.service for source in expected.bound.scope.sources if source.service.rows_at_most > 1]
     if several and like is None:
-        most = ", ".join(f"0 to {one.rows_at_most} rows in {one.name}" for one in several)
+        most = ", ".join(f"0 to {service.rows_at_most} rows in {service.name}" for service in several)
         notes.append(f"assumes that {most} per person are equally likely; pass like= if they are not")
     if several:
         notes.append("assumes that a person's rows are independent; if they are similar, errors are smaller")
@@ -195,31 +195,31 @@ class Expectation:
         pending = pending_of(column, parts)
         return None if pending is None else pending.at(self._options.confidence)
 
-    def quantile(self, asked: Quantile, users: int, level: float) -> Estimate:
+    def quantile(self, quantile: Quantile, users: int, level: float) -> Estimate:
         """Return the expected quantile for this many people, with the interval of single tests."""
-        functionals = [self._functional(total) for total in asked.totals]
+        functionals = [self._functional(total) for total in quantile.totals]
         tests = np.array([users * self._mean(functional) for functional in functionals])
         variances = interpolate(len(tests), lambda i: users * self._variance(functionals[i]))
-        return Curve(asked, tests, np.sqrt(np.maximum(variances, 0.0)), math.inf, users).at(level, None)
+        return Curve(quantile, tests, np.sqrt(np.maximum(variances, 0.0)), math.inf, users).at(level, None)
 
-    def estimate(self, made: Formula, users: int, confidence: float, *, delta: bool) -> Estimate:
+    def estimate(self, formula: Formula, users: int, confidence: float, *, delta: bool) -> Estimate:
         """Return the expected estimate for this many people."""
-        if made.inner is not None:
-            return after(made, self.estimate(made.inner, users, confidence, delta=delta))
-        functionals = [self._functional(total) for total in made.totals]
+        if formula.inner is not None:
+            return after(formula, self.estimate(formula.inner, users, confidence, delta=delta))
+        functionals = [self._functional(total) for total in formula.totals]
         means = [users * self._mean(functional) for functional in functionals]
-        result = made.evaluate(made.at(means))
+        result = formula.evaluate(formula.at(means))
         if not functionals:
             return Estimate(result.value, 0.0, users, confidence)
         if math.isnan(result.value) or not np.isfinite(result.gradient).all():
             return Estimate(math.nan, math.nan, users, confidence)
         covariance = self._covariance(functionals, users)
         error = math.sqrt(covariance(result.gradient[None, :]).item())
-        if made.corrects:
-            error = math.hypot(error, made.evaluate(made.at(means, covariance(np.eye(len(means))))).beyond)
-        if delta or not (made.square or (made.denominators and error > 0)):
+        if formula.corrects:
+            error = math.hypot(error, formula.evaluate(formula.at(means, covariance(np.eye(len(means))))).beyond)
+        if delta or not (formula.square or (formula.denominators and error > 0)):
             return Estimate(result.value, error, users, confidence)
-        interval = uneven_interval(made, made.at(means), covariance, confidence, math.inf)
+        interval = uneven_interval(formula, formula.at(means), covariance, confidence, math.inf)
         error = uneven_error(error, interval, confidence, math.inf)
         return Estimate(result.value, error, users, confidence, interval=interval)
 

@@ -27,7 +27,7 @@ def likely_questions(schema: Schema, most: int = MOST_QUESTIONS) -> list[str]:
     if len(schema.services) > 1:
         questions.append(_join_questions(schema))
     turns = itertools.zip_longest(*questions)
-    return list(dict.fromkeys(one for turn in turns for one in turn if one is not None))[:most]
+    return list(dict.fromkeys(question for turn in turns for question in turn if question is not None))[:most]
 
 
 def _numbers(service: Service) -> list[Ordinal]:
@@ -77,8 +77,8 @@ def _questions_about(service: Service) -> Iterator[str]:
     yield from (_select(f"COUNT({_spell(attribute.name)}) AS present", name) for attribute in known)
 
 
-def _select(columns: str, source: str, rest: str = "") -> str:
-    return compose("SELECT {columns} FROM {source}{rest}", columns=Sql(columns), source=Sql(source), rest=Sql(rest))
+def _select(columns: str, source: str, clauses: str = "") -> str:
+    return compose("SELECT {columns} FROM {source}{rest}", columns=Sql(columns), source=Sql(source), rest=Sql(clauses))
 
 
 def _by(source: str, groups: str, aggregate: str) -> str:

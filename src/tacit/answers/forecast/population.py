@@ -103,9 +103,9 @@ def _from_weights(service: ServiceContract, like: Mapping[str, Any]) -> Populati
             )
             raise UsageError(message, code="bad-option")
         place = names.index(name)
-        given = np.asarray(weights, dtype=np.float64)
-        if given.shape != frequencies[place].shape or not (given >= 0).all() or not 0 < given.sum() < math.inf:
+        array = np.asarray(weights, dtype=np.float64)
+        if array.shape != frequencies[place].shape or not (array >= 0).all() or not 0 < array.sum() < math.inf:
             message = f"like: {name} needs one weight, 0 or more, for each of its {len(frequencies[place])} values."
             raise UsageError(message, code="bad-option")
-        frequencies[place] = given / given.sum()
+        frequencies[place] = array / array.sum()
     return Population.of(service, frequencies)

@@ -37,44 +37,46 @@ def one_round(statement: exp.Select, panel: Panel, text: str) -> tuple[exp.Selec
     if not any(map(_is_round, statement.find_all(exp.Column))):
         return statement, None
     labels = [panel.label(number) for number in range(1, panel.rounds + 1)]
-    made = statement.copy()
-    where = made.args.get("where")
+    rewritten = statement.copy()
+    where = rewritten.args.get("where")
     for leaf in conjuncts(where.this if where else None):
         if (chosen := _rounds_of(leaf)) is not None:
             labels = [label for label in labels if label in chosen]
             leaf.replace(exp.true())
     if where and all(isinstance(leaf, exp.Boolean) for leaf in conjuncts(where.this)):
-        made.set("where", None)
+        rewritten.set("where", None)
     elif where:
-        kept = [leaf.copy() for leaf in conjuncts(where.this) if not isinstance(leaf, exp.Boolean)]
-        made.set("where", exp.Where(this=exp.and_(*kept, copy=False)))
-    place = next((i for i, shown in enumerate(made.expressions) if _is_round(shown.unalias())), None)
-    name = "round" if place is None else made.expressions[place].alias_or_name
+        conditions = [leaf.copy() for leaf in conjuncts(where.this) if not isinstance(leaf, exp.Boolean)]
+        rewritten.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
+    place = next((i for i, shown in enumerate(rewritten.expressions) if _is_round(shown.unalias())), None)
+    name = "round" if place is None else rewritten.expressions[place].alias_or_name
     grouped, ordered = (
-        [expression for expression in made.args[part].expressions if _means_round(expression, place)]
-        if made.args.get(part)
+        [expression for expression in rewritten.args[part].expressions if _means_round(expression, place)]
+        if rewritten.args.get(part)
         else []
         for part in ("group", "order")
     )
-    if ordered and ordered[0] is made.args["order"].expressions[0] and ordered[0].args.get("desc"):
+    if ordered and ordered[0] is rewritten.args["order"].expressions[0] and ordered[0].args.get("desc"):
         labels.reverse()
     for part in ("group", "order"):
-        if made.args.get(part):
-            left = [expression for expression in made.args[part].expressions if not _means_round(expression, place)]
-            made.args[part].set("expressions", [_renumber(one, place) for one in left])
+        if rewritten.args.get(part):
+            left = [
+                expression for expression in rewritten.args[part].expressions if not _means_round(expression, place)
+            ]
+            rewritten.args[part].set("expressions", [_renumber(item, place) for item in left])
             if not left:
-                made.set(part, None)
+                rewritten.set(part, None)
     if place is not None:
-        made.set("expressions", [one for i, one in enumerate(made.expressions) if i != place])
+        rewritten.set("expressions", [column for i, column in enumerate(rewritten.expressions) if i != place])
     is_one = bool(grouped) or (len(labels) == 1 and place is None)
-    compares = any(map(_is_round, made.find_all(exp.Column))) or bool(made.args.get("limit"))
-    if not is_one or compares or not made.expressions or not labels:
+    compares = any(map(_is_round, rewritten.find_all(exp.Column))) or bool(rewritten.args.get("limit"))
+    if not is_one or compares or not rewritten.expressions or not labels:
         message = (
             "Predict rounds of a panel by GROUP BY round, or one by round = '…'. All have the same predicted error; "
             "sums and comparisons of rounds have none."
         )
         raise UnsupportedSqlError(message, code="not-predictable", text=text)
-    return made, Rounds(labels, None if place is None else (place, name))
+    return rewritten, Rounds(labels, None if place is None else (place, name))
 
 
 def _is_round(node: exp.Expr) -> bool:
@@ -93,15 +95,15 @@ def _rounds_of(leaf: exp.Expr) -> set[str] | None:
     return {text.name for text in texts} if is_text else None
 
 
-def _means_round(one: exp.Expr, place: int | None) -> bool:
+def _means_round(item: exp.Expr, place: int | None) -> bool:
     """Return whether an item of GROUP BY or ORDER BY is the round, by name or position."""
-    inner = one.this if isinstance(one, exp.Ordered) else one
+    inner = item.this if isinstance(item, exp.Ordered) else item
     return _is_round(inner) or (isinstance(inner, exp.Literal) and place is not None and inner.name == str(place + 1))
 
 
-def _renumber(one: exp.Expr, place: int | None) -> exp.Expr:
+def _renumber(item: exp.Expr, place: int | None) -> exp.Expr:
     """Return an item whose position does not count the round's column."""
-    inner = one.this if isinstance(one, exp.Ordered) else one
+    inner = item.this if isinstance(item, exp.Ordered) else item
     if place is not None and isinstance(inner, exp.Literal) and inner.is_int and int(inner.name) > place + 1:
         inner.replace(exp.Literal.number(int(inner.name) - 1))
-    return one
+    return item

@@ -173,7 +173,7 @@ class _Trials:
             *self._more_people(expected),
             *self._more_budget(question, expected),
         ]
-        good = [f"{change} (± {_percent(one.relative)})" for change, one in tried if one.word == "good"]
+        good = [f"{change} (± {_percent(verdict.relative)})" for change, verdict in tried if verdict.word == "good"]
         best = min(tried, key=lambda item: item[1].relative, default=None)
         if good:
             advice = f"Good with {', or '.join(good)}"
@@ -208,13 +208,13 @@ class _Trials:
         """Yield the effect of leaving out attributes: half of those that the question does not use, or all of them."""
         schema = self._planned.contract.schema
         words = {word.lower() for word in re.findall(r"\w+", question)}
-        asked = [service for service in schema.services if service.name.lower() in words]
-        used = {(service.name, a.name) for service in asked for a in service.sensitive if a.name.lower() in words}
+        mentioned = [service for service in schema.services if service.name.lower() in words]
+        used = {(service.name, a.name) for service in mentioned for a in service.sensitive if a.name.lower() in words}
         spare = [(s.name, a.name) for s in schema.services for a in s.sensitive if (s.name, a.name) not in used]
         halves = [spare[len(spare) // 2 :]] if expected.relative <= WITHIN_REACH * GOOD else []
         for dropped in [*halves, spare] if used else []:
-            made = self._compile(tuple(dropped), partial(self._planned.with_schema, _without(schema, dropped)))
-            other = self._try(question, made, self._users) if dropped else None
+            planned = self._compile(tuple(dropped), partial(self._planned.with_schema, _without(schema, dropped)))
+            other = self._try(question, planned, self._users) if dropped else None
             if other and (other.word == "good" or dropped is spare):
                 yield f"{len(dropped)} attribute{'s' if len(dropped) > 1 else ''} fewer", other
                 return
@@ -231,8 +231,8 @@ class _Trials:
         """Yield the effect of the smallest larger budget that suffices."""
         for factor in BUDGET_FACTORS if expected.relative <= 2 * WITHIN_REACH * GOOD else ():
             epsilon = self._planned.contract.epsilon * factor
-            made = self._compile(epsilon, partial(self._planned.with_epsilon, epsilon))
-            other = self._try(question, made, self._users)
+            planned = self._compile(epsilon, partial(self._planned.with_epsilon, epsilon))
+            other = self._try(question, planned, self._users)
             if other and other.word == "good":
                 yield f"epsilon {decimal_text(epsilon)}", other
                 return
@@ -247,10 +247,15 @@ def _without(schema: Schema, dropped: Iterable[tuple[str, str]]) -> Schema:
     gone = set(dropped)
     services = []
     for service in schema.services:
-        kept = [a for a in service.attributes if (service.name, a.name) not in gone]
-        if any(a in service.sensitive for a in kept):
-            made = Service(
-                service.name, service.key, kept, at_most=service.at_most, sends=service.sends, optional=service.optional
+        attributes = [a for a in service.attributes if (service.name, a.name) not in gone]
+        if any(a in service.sensitive for a in attributes):
+            remaining = Service(
+                service.name,
+                service.key,
+                attributes,
+                at_most=service.at_most,
+                sends=service.sends,
+                optional=service.optional,
             )
-            services.append(made)
+            services.append(remaining)
     return Schema(services)

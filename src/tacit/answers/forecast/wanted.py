@@ -52,32 +52,36 @@ def asked_by_service(schema: Schema, questions: Iterable[QuestionLike]) -> dict[
             for parts in expected.bound.scope.separate(functional):
                 for number, local in parts.items():
                     service = expected.bound.scope.sources[number].service
-                    own = _asks(local, len(service.sensitive), weight / len(functionals))
-                    of_question.setdefault(service.name, []).extend(own)
-        for name, asked in of_question.items():
-            by_service.setdefault(name, []).extend(_with_running_totals(asked, ordered[name]))
-    return {name: tuple(asked) for name, asked in by_service.items() if asked}
+                    vectors = _asks(local, len(service.sensitive), weight / len(functionals))
+                    of_question.setdefault(service.name, []).extend(vectors)
+        for name, listed in of_question.items():
+            by_service.setdefault(name, []).extend(_with_running_totals(listed, ordered[name]))
+    return {name: tuple(vectors) for name, vectors in by_service.items() if vectors}
 
 
-def _with_running_totals(asked: Sequence[Asked], ordered: Sequence[bool]) -> Iterator[Asked]:
+def _with_running_totals(questions: Sequence[Asked], ordered: Sequence[bool]) -> Iterator[Asked]:
     """Yield the vectors of a question's groups and, if they are a distribution, of its running totals."""
-    fine = [i for i, sorted_values in enumerate(ordered) if sorted_values and _has_many_runs(asked, i)]
-    for one in asked:
-        totals = {i: _up_to(one.vectors[i]) for i in fine if i in one.vectors}
+    fine = [i for i, sorted_values in enumerate(ordered) if sorted_values and _has_many_runs(questions, i)]
+    for question in questions:
+        totals = {i: _up_to(question.vectors[i]) for i in fine if i in question.vectors}
         if not totals:
-            yield one
+            yield question
             continue
-        yield Asked(one.weight * (1 - TOTALS), one.vectors)
-        if running := {i: vector for i, vector in {**one.vectors, **totals}.items() if np.ptp(vector)}:
-            yield Asked(one.weight * TOTALS, running)
+        yield Asked(question.weight * (1 - TOTALS), question.vectors)
+        if running := {i: vector for i, vector in {**question.vectors, **totals}.items() if np.ptp(vector)}:
+            yield Asked(question.weight * TOTALS, running)
 
 
-def _has_many_runs(asked: Sequence[Asked], attribute: int) -> bool:
+def _has_many_runs(questions: Sequence[Asked], attribute: int) -> bool:
     """Return whether the vectors cover different runs of an attribute's values."""
     runs = set()
-    for one in asked:
-        places = np.flatnonzero(one.vectors.get(attribute, np.zeros(0)))
-        if len(places) and places[-1] - places[0] == len(places) - 1 and not np.ptp(one.vectors[attribute][places]):
+    for question in questions:
+        places = np.flatnonzero(question.vectors.get(attribute, np.zeros(0)))
+        if (
+            len(places)
+            and places[-1] - places[0] == len(places) - 1
+            and not np.ptp(question.vectors[attribute][places])
+        ):
             runs.add((int(places[0]), int(places[-1])))
     return len(runs) >= FINE
 
@@ -85,8 +89,8 @@ def _has_many_runs(asked: Sequence[Asked], attribute: int) -> bool:
 def _up_to(run: Vector) -> Vector:
     """Return the vector of all values up to the last non-zero one of a vector."""
     last: npt.NDArray[np.int64] = np.flatnonzero(run)
-    made: Vector = np.where(np.arange(len(run)) <= last[-1], run[last[-1]], 0.0)
-    return made
+    total: Vector = np.where(np.arange(len(run)) <= last[-1], run[last[-1]], 0.0)
+    return total
 
 
 def _weight_of(question: QuestionLike) -> tuple[str, float]:
@@ -112,20 +116,20 @@ def _asks(functional: Functional, attributes: int, weight: float) -> Iterator[As
 
 def _merge(terms: Sequence[tuple[float, dict[int, Vector]]]) -> list[tuple[float, dict[int, Vector]]]:
     """Add up terms that differ in one attribute only."""
-    made: list[tuple[float, dict[int, Vector]]] = []
+    merged: list[tuple[float, dict[int, Vector]]] = []
     for coefficient, vectors in terms:
-        for place, (weight, known) in enumerate(made):
+        for place, (weight, known) in enumerate(merged):
             differing = [i for i in known.keys() | vectors.keys() if not _same(known.get(i), vectors.get(i))]
             if len(differing) == 1:
                 [i] = differing
                 size = len(known[i] if i in known else vectors[i])
                 ones = np.ones(size)
                 summed = weight * known.get(i, ones) + coefficient * vectors.get(i, ones)
-                made[place] = 1.0, {**known, **vectors, i: summed}
+                merged[place] = 1.0, {**known, **vectors, i: summed}
                 break
         else:
-            made.append((coefficient, vectors))
-    return made
+            merged.append((coefficient, vectors))
+    return merged
 
 
 def _same(left: Vector | None, right: Vector | None) -> bool:
