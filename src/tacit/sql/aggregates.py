@@ -237,10 +237,10 @@ def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
     if isinstance(node, exp.Paren):
         return _expression(scope, node.this)
     if isinstance(node, exp.Literal) and not node.is_string:
-        made = scope.one.scaled(_number(scope, node))
-        if not made.is_finite:
+        product = scope.one.scaled(_number(scope, node))
+        if not product.is_finite:
             raise _too_large(scope, node)
-        return made, scope.one
+        return product, scope.one
     if isinstance(node, exp.Null):
         return Total(()), Total(())
     if isinstance(node, exp.Neg):
@@ -253,10 +253,10 @@ def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
         right, right_present = _expression(scope, node.right)
         present = left_present * right_present
         if isinstance(node, exp.Mul):
-            made = left * right
-            if not made.is_finite:
+            product = left * right
+            if not product.is_finite:
                 raise _too_large(scope, node)
-            return made, present
+            return product, present
         first, second = left * right_present, right * left_present
         return (first + second if isinstance(node, exp.Add) else first - second), present
     if isinstance(node, exp.Case):

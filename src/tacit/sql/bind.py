@@ -123,13 +123,13 @@ class Bound:
     def formulas(self, group: tuple[int, ...]) -> list[Column | None]:
         """Return the formula of each column within a group; None for a column of GROUP BY."""
         held = self.members(group)
-        asked = [output for _, output in self.outputs] + self.selection.hidden
+        nodes = [output for _, output in self.outputs] + self.selection.hidden
 
         def over(partition: Sequence[exp.Expr], order: exp.Ordered | None) -> Total:
             return self._partition(group, partition, order)
 
         return [
-            None if isinstance(node, Key) or is_rank(node) else formula(self.scope, node, held, over) for node in asked
+            None if isinstance(node, Key) or is_rank(node) else formula(self.scope, node, held, over) for node in nodes
         ]
 
     def _partition(
@@ -144,9 +144,9 @@ class Bound:
                 "some of them, and no HAVING. Divide the answers of two questions instead."
             )
             raise UnsupportedSqlError(message, code="unsupported-window", text=self.scope.text)
-        for key, kept in zip(self.keys, named, strict=True):
+        for key, is_named in zip(self.keys, named, strict=True):
             place = next(labels)
-            total = total * key.classes[place][1] if kept else total
+            total = total * key.classes[place][1] if is_named else total
             if order is not None and key.is_the(self.scope, order.this):
                 total, order = total * _up_to(key.classes, place, descending=bool(order.args.get("desc"))), None
         if order is not None:
@@ -169,20 +169,20 @@ class Bound:
     def sensitive_part(self) -> str:
         """Return the question without public conditions, groups and columns, without clauses that only select rows."""
         where = self.statement.args.get("where")
-        kept = [part for part in conjuncts(where.this if where else None) if not is_public(self.scope, part)]
+        conditions = [part for part in conjuncts(where.this if where else None) if not is_public(self.scope, part)]
         keys = [key.node for key in self.keys if key.public is None]
         shown = [
             node
             for node, (_, output) in zip(self.statement.expressions, self.outputs, strict=True)
             if not isinstance(output, Key) or output.public is None
         ]
-        made = self.statement.copy()
-        made.set("expressions", [node.copy() for node in shown])
-        made.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
-        made.set("group", exp.Group(expressions=[node.copy() for node in keys]) if keys else None)
+        result = self.statement.copy()
+        result.set("expressions", [node.copy() for node in shown])
+        result.set("where", exp.Where(this=exp.and_(*conditions)) if conditions else None)
+        result.set("group", exp.Group(expressions=[node.copy() for node in keys]) if keys else None)
         for word in ("having", "qualify", "order", "limit", "offset"):
-            made.set(word, None)
-        return made.sql(dialect="duckdb")
+            result.set(word, None)
+        return result.sql(dialect="duckdb")
 
     def notes(self) -> list[str]:
         """Return notes on how the answer is defined."""
@@ -259,11 +259,11 @@ def _check_names(scope: Scope, outputs: list[tuple[str, Key | exp.Expr]]) -> Non
     taken: set[str] = set()
     for name, output in outputs:
         alone = isinstance(output, Key) or is_rank(output)
-        own = {name} if alone else {name, *(f"{name}_{part}" for part in ("error", "low", "high", "could_be"))}
-        if taken & own:
-            message = f"Two output columns are called {min(taken & own)!r}. Name one of them with AS."
+        columns = {name} if alone else {name, *(f"{name}_{part}" for part in ("error", "low", "high", "could_be"))}
+        if taken & columns:
+            message = f"Two output columns are called {min(taken & columns)!r}. Name one of them with AS."
             raise BindError(message, code="ambiguous-column", text=scope.text)
-        taken |= own
+        taken |= columns
 
 
 def _expressions(outputs: list[tuple[str, Key | exp.Expr]]) -> list[exp.Expr]:

@@ -38,9 +38,9 @@ def histogram(scope: Scope, node: exp.Expr) -> Classes | None:
     periods, or whole cells.
     """
     message = "HISTOGRAM takes a sensitive column and a maximum number of bins: HISTOGRAM(column, 20)."
-    given = node.expressions
-    column = scope.find(given[0]) if 1 <= len(given) <= 2 and isinstance(given[0], exp.Column) else None
-    most = _count(given[1]) if len(given) == 2 else BINS
+    arguments = node.expressions
+    column = scope.find(arguments[0]) if 1 <= len(arguments) <= 2 and isinstance(arguments[0], exp.Column) else None
+    most = _count(arguments[1]) if len(arguments) == 2 else BINS
     if column is None or most is None or not hasattr(column.attribute, "size"):
         raise scope.refusal(message, node, "unsupported-group")
     attribute = column.attribute
@@ -76,16 +76,16 @@ def _round_width(least: Fraction) -> Fraction:
 
 def _classes(scope: Scope, column: BoundColumn, attribute: Ordinal, places: Sequence[Any]) -> Classes:
     missing = null_vector(attribute)
-    kept = list(dict.fromkeys(places))
-    numbers = np.array([*(kept.index(place) for place in places), *([-1] * attribute.null)])
-    classes: Classes = [(label, scope.total(column, numbers == number)) for number, label in enumerate(kept)]
+    labels = list(dict.fromkeys(places))
+    numbers = np.array([*(labels.index(place) for place in places), *([-1] * attribute.null)])
+    classes: Classes = [(label, scope.total(column, numbers == number)) for number, label in enumerate(labels)]
     return [*classes, (None, scope.total(column, missing))] if missing.any() else classes
 
 
 def _count(node: exp.Expr) -> int | None:
     literal = literal_of(node)
-    whole = literal is not None and not literal[1] and literal[0].isdigit() and len(literal[0]) <= 4
-    count = int(literal[0]) if whole and literal is not None else 0
+    is_integer = literal is not None and not literal[1] and literal[0].isdigit() and len(literal[0]) <= 4
+    count = int(literal[0]) if is_integer and literal is not None else 0
     return count if 1 <= count <= MAX_BUCKETS else None
 
 
@@ -102,8 +102,8 @@ def buckets(scope: Scope, node: exp.WidthBucket) -> Classes:
     attribute = column.attribute if column is not None and not column.lookup else None
     if column is None or not isinstance(attribute, Ordinal) or attribute.is_date:
         raise scope.refusal(message, node, "unsupported-group")
-    given = [node.args.get(word) for word in ("min_value", "max_value", "num_buckets")]
-    numbers = [literal_of(item) for item in given if item is not None]
+    arguments = [node.args.get(word) for word in ("min_value", "max_value", "num_buckets")]
+    numbers = [literal_of(item) for item in arguments if item is not None]
     if any(number is None or number[1] for number in numbers) or len(numbers) == 2:
         raise scope.refusal(message, node, "unsupported-group")
     ends = (attribute.start, attribute.start + attribute.unit * attribute.ticks)

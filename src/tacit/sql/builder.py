@@ -67,12 +67,12 @@ def model_of(text: str) -> Model:
 
 def normalise(statement: exp.Expr) -> exp.Expr:
     """Normalise everything that does not change a statement's meaning: parentheses, quotes, sides of comparisons."""
-    made = statement.copy()
-    for node in reversed(list(made.walk())):  # from the leaves up; replacing a node keeps what is below it
+    normal = statement.copy()
+    for node in reversed(list(normal.walk())):  # from the leaves up; replacing a node keeps what is below it
         plainer = _plainer(node)
         if plainer is not node:
             node.replace(plainer)
-    return made
+    return normal
 
 
 def _plainer(node: exp.Expr) -> exp.Expr:
@@ -139,9 +139,9 @@ class _Reader:
         if type(aggregate) in NAMES:
             of = aggregate.this
             distinct = isinstance(of, exp.Distinct)
-            written = ", ".join(sql_of(one) for one in (of.expressions if distinct else [of]) if one)
-            made = {"kind": "measure", "function": NAMES[type(aggregate)], "of": written or "*", "name": name}
-            return made | {"distinct": distinct, "where": where}
+            written = ", ".join(sql_of(argument) for argument in (of.expressions if distinct else [of]) if argument)
+            measure = {"kind": "measure", "function": NAMES[type(aggregate)], "of": written or "*", "name": name}
+            return measure | {"distinct": distinct, "where": where}
         kind = "bands" if name in grouped or not inner.find(exp.AggFunc) else "formula"
         return {"kind": kind, "text": sql_of(inner), "name": name}
 
@@ -181,10 +181,10 @@ class _Reader:
             return {word: [self._condition(part) for part in _flat(node, type(node))]}
         if isinstance(node, exp.Not):
             inner = _inner(node.this)
-            made = self._condition(inner)
+            condition = self._condition(inner)
             if isinstance(inner, exp.In | exp.Is) and inner is node.this:  # written NOT IN and IS NOT NULL
-                return made | {"op": "not in" if isinstance(inner, exp.In) else "is not null"}
-            return {"not": made}
+                return condition | {"op": "not in" if isinstance(inner, exp.In) else "is not null"}
+            return {"not": condition}
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
             ends = [self._constant(node.args[word]) for word in ("low", "high")]
             return {"column": self._column(_inner(node.this)), "op": "between", "values": ends}

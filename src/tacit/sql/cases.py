@@ -34,8 +34,8 @@ def classes_of_case(scope: Scope, node: exp.Case) -> list[tuple[exp.Expr | None,
     branches: list[tuple[exp.Expr | None, Total]] = []
     left = scope.one
     for branch in node.args["ifs"]:
-        asked = exp.EQ(this=node.this, expression=branch.this) if node.this else branch.this
-        true = holds(scope, asked)
+        condition = exp.EQ(this=node.this, expression=branch.this) if node.this else branch.this
+        true = holds(scope, condition)
         branches.append((branch.args["true"], left * true))
         left = left - left * true
     branches.append((node.args.get("default"), left))
@@ -46,8 +46,8 @@ def is_label(node: exp.Expr) -> bool:
     """Return whether an output column is a constant label: a text, NULL, or a number written as text."""
     text = node.this if isinstance(node, exp.Cast) and node.is_type("BIGINT") else node
     known = isinstance(text, exp.Literal) and bool(text.is_string)
-    whole = text is node or (known and str(text.this).isdigit() and len(str(text.this)) < 9)
-    return isinstance(node, exp.Null) or (known and whole)
+    is_number = text is node or (known and str(text.this).isdigit() and len(str(text.this)) < 9)
+    return isinstance(node, exp.Null) or (known and is_number)
 
 
 def classes_of_group(scope: Scope, node: exp.Expr) -> Classes:
@@ -94,10 +94,10 @@ def _classes(scope: Scope, node: exp.Expr) -> Classes:
     table = tabulate(scope, node, "unsupported-group")
     labels = [_plain(value) for value in table.values.ravel()]
     known = sorted({label for label in labels if label is not None}, key=lambda label: (kind_of(label), label))
-    kept = [*known, *([None] if None in labels else [])]
-    place = {label: number for number, label in enumerate(kept)}
+    ordered = [*known, *([None] if None in labels else [])]
+    place = {label: number for number, label in enumerate(ordered)}
     numbers = np.array([place[label] for label in labels]).reshape(table.values.shape)
-    return [(label, table.total(numbers == number)) for number, label in enumerate(kept)]
+    return [(label, table.total(numbers == number)) for number, label in enumerate(ordered)]
 
 
 def _plain(value: Any) -> Any:

@@ -32,12 +32,12 @@ def coarse_notes(scope: Scope, statement: exp.Select) -> list[str]:
     """Return notes on coarser cells, which blur conditions by a cell, sums by bins, squares by rounding."""
     clauses = [clause for word in ("where", "group") if (clause := statement.args.get(word))]
     branches: list[exp.Expr] = [*statement.find_all(exp.Filter, exp.Case)]
-    asked = [column for node in clauses for column in node.find_all(exp.Column)]
-    asked += [column for node in branches for column in node.find_all(exp.Column) if _is_compared(column, node)]
+    columns = [column for node in clauses for column in node.find_all(exp.Column)]
+    columns += [column for node in branches for column in node.find_all(exp.Column) if _is_compared(column, node)]
     notes = [
         f"{attribute.name} was collected in coarser cells: conditions on it are accurate to one cell only"
         " (docs/glossary.md#cell)"
-        for attribute in _coarse(scope, asked)
+        for attribute in _coarse(scope, columns)
         if attribute.dither
     ]
     for node in statement.find_all(*ADDED_UP):
@@ -46,8 +46,8 @@ def coarse_notes(scope: Scope, statement: exp.Select) -> list[str]:
         notes += [_bins(attribute) for attribute in measured if not attribute.dither]
         notes += [_rounding(attribute) for attribute in squared if attribute.dither]
     for node in statement.find_all(*QUANTILES):
-        whole = node.parent if isinstance(node.parent, exp.WithinGroup) else node
-        notes += [_inside(attribute) for attribute in _measured_attributes(scope, whole)]
+        aggregate = node.parent if isinstance(node.parent, exp.WithinGroup) else node
+        notes += [_inside(attribute) for attribute in _measured_attributes(scope, aggregate)]
     return list(dict.fromkeys(notes))
 
 
@@ -68,8 +68,10 @@ def _coarse(scope: Scope, columns: list[exp.Column]) -> list[Ordinal]:
     """Return the attributes of columns that were collected in coarser cells; GROUP BY may also name output columns."""
     names = {attribute.name.lower() for source in scope.sources for attribute in source.service.sensitive}
     known = [scope.find(column) for column in columns if column.name.lower() in names]
-    attributes = [one.attribute for one in known if one.lookup is None]
-    return [one for one in attributes if isinstance(one, Ordinal) and one.values < one.ticks]
+    attributes = [column.attribute for column in known if column.lookup is None]
+    return [
+        attribute for attribute in attributes if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks
+    ]
 
 
 def _is_compared(column: exp.Expr, within: exp.Expr) -> bool:

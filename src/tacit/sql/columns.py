@@ -73,7 +73,7 @@ def service_shape(service: Service, stored: Mapping[str, pa.DataType]) -> Shape:
 
 def dimension_shape(dimension: Dimension) -> Shape:
     """Return a public dimension as a table."""
-    columns = [Column(one.name, plain_type(one.type), "public", one.nullable) for one in dimension.table.schema]
+    columns = [Column(field.name, plain_type(field.type), "public", field.nullable) for field in dimension.table.schema]
     return Shape(dimension.name, "dimension", tuple(columns))
 
 

@@ -37,8 +37,8 @@ class Composite:
     def between(self, values: Sequence[float], ends: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
         """Return the value, and its range if each part lies within its own range."""
         none = np.zeros(1)
-        given = [Reach(value, none, *own) for value, own in zip(values, ends, strict=True)]
-        result = self.evaluate(list(given))
+        parts = [Reach(value, none, *end) for value, end in zip(values, ends, strict=True)]
+        result = self.evaluate(list(parts))
         if isinstance(result, Reach):
             return result.value, result.low, result.high
         return result.value, -math.inf, math.inf
@@ -61,7 +61,7 @@ def together(left: Column, right: Column, operation: Evaluate2) -> Column:
         return combine(left, right, operation)
     cut = len(leaves(left))
     first, second = _over(left), _over(right)
-    return Composite((*leaves(left), *leaves(right)), lambda given: operation(first(given[:cut]), second(given[cut:])))
+    return Composite((*leaves(left), *leaves(right)), lambda parts: operation(first(parts[:cut]), second(parts[cut:])))
 
 
 def wrap(column: Column, after: After) -> Column:
@@ -69,7 +69,7 @@ def wrap(column: Column, after: After) -> Column:
     if isinstance(column, Formula):
         return mapped_to(column, after)
     over = _over(column)
-    return Composite(leaves(column), lambda given: after.of(over(given)))
+    return Composite(leaves(column), lambda parts: after.of(over(parts)))
 
 
 def end_of(column: Column, end: Literal["low", "high"]) -> Composite:
@@ -79,4 +79,4 @@ def end_of(column: Column, end: Literal["low", "high"]) -> Composite:
 
 def _over(column: Column) -> Evaluate:
     """Return a column as a function of its parts."""
-    return column.evaluate if isinstance(column, Composite) else (lambda given: given[0])
+    return column.evaluate if isinstance(column, Composite) else (lambda parts: parts[0])

@@ -14,32 +14,32 @@ __all__ = ["COVARIANCES", "covariance"]
 PRODUCT, FIRST, SECOND, FIRST_SQUARED, SECOND_SQUARED, COUNT = range(6)
 
 
-def _both(given: list[Dual], *, sample: bool = False) -> Dual:
-    return comoment(given, PRODUCT, FIRST, SECOND, COUNT, sample=sample)
+def _both(totals: list[Dual], *, sample: bool = False) -> Dual:
+    return comoment(totals, PRODUCT, FIRST, SECOND, COUNT, sample=sample)
 
 
-def _first(given: list[Dual]) -> Dual:
-    return comoment(given, FIRST_SQUARED, FIRST, FIRST, COUNT, sample=False)
+def _first(totals: list[Dual]) -> Dual:
+    return comoment(totals, FIRST_SQUARED, FIRST, FIRST, COUNT, sample=False)
 
 
-def _second(given: list[Dual]) -> Dual:
-    return comoment(given, SECOND_SQUARED, SECOND, SECOND, COUNT, sample=False)
+def _second(totals: list[Dual]) -> Dual:
+    return comoment(totals, SECOND_SQUARED, SECOND, SECOND, COUNT, sample=False)
 
 
-def _correlation(given: list[Dual]) -> Dual:
-    return _both(given) / (_first(given) * _second(given)).root()
+def _correlation(totals: list[Dual]) -> Dual:
+    return _both(totals) / (_first(totals) * _second(totals)).root()
 
 
-def _slope(given: list[Dual]) -> Dual:
-    return _both(given) / _second(given)
+def _slope(totals: list[Dual]) -> Dual:
+    return _both(totals) / _second(totals)
 
 
-def _intercept(given: list[Dual]) -> Dual:
-    return given[FIRST] / given[COUNT] - _slope(given) * (given[SECOND] / given[COUNT])
+def _intercept(totals: list[Dual]) -> Dual:
+    return totals[FIRST] / totals[COUNT] - _slope(totals) * (totals[SECOND] / totals[COUNT])
 
 
-def _r_squared(given: list[Dual]) -> Dual:
-    return _both(given) * _both(given) / (_first(given) * _second(given))
+def _r_squared(totals: list[Dual]) -> Dual:
+    return _both(totals) * _both(totals) / (_first(totals) * _second(totals))
 
 
 def _between(low: float, high: float) -> After:
@@ -52,7 +52,7 @@ def _between(low: float, high: float) -> After:
 
 
 def _weak(*denominators: Callable[[list[Dual]], Dual]) -> tuple[Callable[[list[Dual]], Dual], ...]:
-    return (lambda given: given[COUNT], *denominators)
+    return (lambda totals: totals[COUNT], *denominators)
 
 
 def covariance(node: exp.Expr, first: tuple[Total, Total], second: tuple[Total, Total], where: Total) -> Formula:
@@ -65,7 +65,7 @@ def covariance(node: exp.Expr, first: tuple[Total, Total], second: tuple[Total, 
 
 COVARIANCES: dict[type[exp.Expr], Callable[[tuple[Total, ...]], Formula]] = {
     exp.CovarSamp: lambda totals: Formula(
-        totals, lambda given: _both(given, sample=True), denominators=_weak(), corrects=True
+        totals, lambda duals: _both(duals, sample=True), denominators=_weak(), corrects=True
     ),
     exp.CovarPop: lambda totals: Formula(totals, _both, denominators=_weak(), corrects=True),
     exp.Corr: lambda totals: mapped_to(

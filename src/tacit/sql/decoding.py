@@ -51,10 +51,10 @@ class Decoding:
 
 
 def decode_totals(
-    scope: Scope, asked: Round, totals: Sequence[Total], guards: Sequence[exp.Expr], powers: Sequence[exp.Expr]
+    scope: Scope, round_: Round, totals: Sequence[Total], guards: Sequence[exp.Expr], powers: Sequence[exp.Expr]
 ) -> Decoding:
     """Decode totals whose public conditions and columns have the given order."""
-    factors = _Factors(scope, asked)
+    factors = _Factors(scope, round_)
     public = {guard: names.guard(place) for place, guard in enumerate(guards)}
     numbers = {column: names.power(place) for place, column in enumerate(powers)}
     measures, reads = [], []
@@ -85,8 +85,8 @@ def _check(coefficient: float) -> float:
 class _Factors:
     """Collects the factors of all services; equal functionals share theirs."""
 
-    def __init__(self, scope: Scope, asked: Round) -> None:
-        self._scope, self._round = scope, asked
+    def __init__(self, scope: Scope, round_: Round) -> None:
+        self._scope, self._round = scope, round_
         self.known: list[list[Factor]] = [[] for _ in scope.sources]
         self.products: dict[tuple[int, int, int], None] = {}
         self.reads_codes = False

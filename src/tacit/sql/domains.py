@@ -38,7 +38,7 @@ def about_public(scope: Scope, statement: exp.Select, *, met: bool) -> list[exp.
     needed = conjuncts(where.this if where else None) if met else []
     conditions: list[exp.Expr] = list(statement.find_all(*LEAVES))
     public = [leaf for leaf in conditions if _is_about_public_rows(scope, leaf)]
-    return [leaf for leaf in public if not any(leaf is one for one in needed)]
+    return [leaf for leaf in public if not any(leaf is required for required in needed)]
 
 
 def _is_about_public_rows(scope: Scope, leaf: exp.Expr) -> bool:
@@ -67,7 +67,7 @@ def _parts(scope: Scope, leaf: exp.Expr) -> list[exp.Expr]:
 
 def _note(scope: Scope, leaf: exp.Expr) -> str:
     columns = [scope.find(column) for column in leaf.find_all(exp.Column)]
-    domains = "; ".join(dict.fromkeys(_domain(one, leaf) for one in columns))
+    domains = "; ".join(dict.fromkeys(_domain(column, leaf) for column in columns))
     text = sql_of(_column_first(leaf))
     if _is_negated(leaf) and not comparison(scope, leaf, wanted=False).pieces:
         return f"NOT {text} is true for nobody: {domains}"
@@ -126,7 +126,7 @@ def unknown_labels(statement: exp.Select, rounds: Sequence[Mapping[str, str]]) -
         named += [(label, str(literal.this)) for label in labels for literal in leaf.find_all(exp.Literal)]
     notes = []
     for label, value in dict.fromkeys(named):
-        known = sorted({own.get(label, "") for own in rounds})
+        known = sorted({labels.get(label, "") for labels in rounds})
         if value not in known:
             notes.append(f"no reports have {label} {value!r}; known: {', '.join(filter(None, known)) or 'none'}")
     return notes

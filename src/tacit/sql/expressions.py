@@ -76,9 +76,9 @@ def compile_expression(node: exp.Expr, places: Callable[[exp.Column], int]) -> F
         return _branches([(read(node.this), read(node.args["true"]))], read(otherwise) if otherwise else None)
     if isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval):
         return _shift_by_interval(node, read)
-    made = FUNCTIONS.get(type(node))
-    if made is not None and not any(value for word, value in node.args.items() if word not in ARGUMENTS):
-        return made(node, read)
+    build = FUNCTIONS.get(type(node))
+    if build is not None and not any(value for word, value in node.args.items() if word not in ARGUMENTS):
+        return build(node, read)
     if isinstance(node, exp.Anonymous):
         return by_name(node, read)
     raise NotScalar(node)
@@ -101,8 +101,8 @@ def _case(node: exp.Case, read: Callable[[exp.Expr], Function]) -> Function:
     default = node.args.get("default")
     branches = []
     for branch in node.args["ifs"]:
-        asked = exp.EQ(this=node.this, expression=branch.this) if node.this else branch.this
-        branches.append((read(asked), read(branch.args["true"])))
+        condition = exp.EQ(this=node.this, expression=branch.this) if node.this else branch.this
+        branches.append((read(condition), read(branch.args["true"])))
     return _branches(branches, read(default) if default is not None else None)
 
 

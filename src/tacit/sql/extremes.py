@@ -92,10 +92,10 @@ class Ranges:
     def _of_piece(self, piece: Piece) -> Range:
         if any(piece.powers.values()):
             return EVERYTHING
-        whole = _sum(self._of_product(parts) for parts in self._plan.scope.separate(piece.functional))
+        total = _sum(self._of_product(parts) for parts in self._plan.scope.separate(piece.functional))
         if piece.guards or piece.powers:  # people who do not meet the condition contribute 0
-            return Range(min(whole.low, 0.0), max(whole.high, 0.0))
-        return whole
+            return Range(min(total.low, 0.0), max(total.high, 0.0))
+        return total
 
     def _of_product(self, parts: Mapping[int, Functional]) -> Range:
         sources = self._plan.scope.sources
@@ -113,8 +113,8 @@ class Ranges:
         service = self._plan.round.stored[number].service.service
         most, sends = service.rows_at_most, service.sends
         same = self._of_service(number, (left * right).scaled(sends / most))
-        one = [self._of_service(number, side).scaled(1 / sends) for side in (left, right)]
-        return same + one[0].times(one[1]).scaled((most - 1) * sends / (most * (sends - 1)) * sends * (sends - 1))
+        ranges = [self._of_service(number, side).scaled(1 / sends) for side in (left, right)]
+        return same + ranges[0].times(ranges[1]).scaled((most - 1) * sends / (most * (sends - 1)) * sends * (sends - 1))
 
     def _of_service(self, number: int, local: Functional) -> Range:
         """Return the range of a functional of one service, over all reports that a person sends to it."""
@@ -136,11 +136,11 @@ def _of_factors(stored: ReportSource, coefficient: float, factors: Sequence[Fact
         values += np.array([factor.constant for factor in factors])
         product = coefficient * np.prod(values, axis=1)
         return Range(float(product.min()), float(product.max()))
-    sends, whole = stored.service.service.sends, Range(coefficient, coefficient)
+    sends, result = stored.service.service.sends, Range(coefficient, coefficient)
     for factor in factors:
-        one = _sum(_of_channel(stored.service.channels[c], [(1.0, r)]) for c, r in factor.readings.items())
-        whole = whole.times((one + Range(factor.constant, factor.constant)).scaled(sends))
-    return whole
+        of_codes = _sum(_of_channel(stored.service.channels[c], [(1.0, r)]) for c, r in factor.readings.items())
+        result = result.times((of_codes + Range(factor.constant, factor.constant)).scaled(sends))
+    return result
 
 
 def _of_channel(channel: Channel, terms: list[tuple[float, Reading]]) -> Range:
@@ -156,6 +156,6 @@ def _of_channel(channel: Channel, terms: list[tuple[float, Reading]]) -> Range:
 
 def _sum(ranges: Iterable[Range]) -> Range:
     total = NOTHING
-    for one in ranges:
-        total += one
+    for range_ in ranges:
+        total += range_
     return total

@@ -28,12 +28,12 @@ def flatten(statement: exp.Select, text: str, known: Named | None = None) -> exp
     """Return a statement whose FROM names tables only; refuse queries that one SELECT cannot express."""
     named = dict(known or {})
     clause = statement.args.get("with_")
-    for one in clause.expressions if clause is not None else []:
-        if one.parent.args.get("recursive") or not isinstance(one.this, exp.Select):
-            raise _refusal("WITH takes SELECT statements, not recursive ones or unions.", one, text)
-        named[one.alias.lower()] = flatten(one.this, text, named)
+    for cte in clause.expressions if clause is not None else []:
+        if cte.parent.args.get("recursive") or not isinstance(cte.this, exp.Select):
+            raise _refusal("WITH takes SELECT statements, not recursive ones or unions.", cte, text)
+        named[cte.alias.lower()] = flatten(cte.this, text, named)
     statement.set("with_", None)
-    for subquery in [one for node in statement.expressions for one in node.find_all(exp.Subquery)]:
+    for subquery in [query for node in statement.expressions for query in node.find_all(exp.Subquery)]:
         if isinstance(subquery.this, exp.Select):
             subquery.set("this", flatten(subquery.this, text, named))
     for join in list(statement.args.get("joins") or []):
@@ -67,8 +67,8 @@ def _with_joins_spelled(statement: exp.Select) -> exp.Select:
             ):
                 join.set("on", part.copy())
                 join.set("kind", None)
-                rest = [one.copy() for one in parts if one is not part]
-                statement.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
+                others = [other.copy() for other in parts if other is not part]
+                statement.set("where", exp.Where(this=exp.and_(*others)) if others else None)
                 where = statement.args.get("where")
                 break
         before.add(alias)
@@ -111,13 +111,15 @@ def _one_row(statement: exp.Select, join: exp.Join, named: Named, text: str) -> 
         alone.set("expressions", [node.unalias().copy()])
         outputs[_name(node).lower()] = exp.Subquery(this=alone)
     alias = str(join.this.alias or join.this.name or "").lower()
-    statement.set("joins", [one for one in statement.args["joins"] if one is not join])
+    statement.set("joins", [other for other in statement.args["joins"] if other is not join])
     shown = [_replaced_node(node, alias, outputs, qualified=True) for node in statement.expressions]
     statement.set(
         "expressions",
         [
-            exp.alias_(made, before.name, quoted=True) if isinstance(before, exp.Column) and made != before else made
-            for made, before in zip(shown, statement.expressions, strict=True)
+            exp.alias_(output, before.name, quoted=True)
+            if isinstance(before, exp.Column) and output != before
+            else output
+            for output, before in zip(shown, statement.expressions, strict=True)
         ],
     )
     return statement
@@ -142,21 +144,21 @@ def _merge(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, t
         raise UnsupportedSqlError(message, code="too-many-terms", text=text)
     if aggregates:
         return _of_groups(outer, inner, alias, outputs, text)
-    made = _replace(outer, alias, outputs, text, keep=starred)
+    merged = _replace(outer, alias, outputs, text, keep=starred)
     table = inner.args["from_"].this.copy() if inner.args.get("from_") else None
     if table is None:
         raise _refusal("A subquery needs FROM.", inner, text)
-    target = made.args["from_"] if isinstance(holder, exp.From) else _same_join(made, outer, holder)
+    target = merged.args["from_"] if isinstance(holder, exp.From) else _same_join(merged, outer, holder)
     target.set("this", table)
     if starred and isinstance(table, exp.Table) and not table.alias and alias:
         table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
-    made.set("joins", [*(join.copy() for join in inner.args.get("joins") or []), *(made.args.get("joins") or [])])
-    return _with_condition(made, "where", inner.args.get("where"))
+    merged.set("joins", [*(join.copy() for join in inner.args.get("joins") or []), *(merged.args.get("joins") or [])])
+    return _with_condition(merged, "where", inner.args.get("where"))
 
 
-def _same_join(made: exp.Select, outer: exp.Select, holder: exp.Expr) -> exp.Expr:
+def _same_join(merged: exp.Select, outer: exp.Select, holder: exp.Expr) -> exp.Expr:
     places = [join is holder for join in outer.args["joins"]]
-    joins: list[exp.Expr] = list(made.args["joins"])
+    joins: list[exp.Expr] = list(merged.args["joins"])
     return joins[places.index(True)]
 
 
@@ -170,12 +172,12 @@ def _of_groups(
         outer.set("expressions", [exp.alias_(exp.column(_name(node)), _name(node), quoted=True) for node in shown])
     if outer.args.get("group") or outer.args.get("distinct") or _has_aggregate(outer):
         return _sum_of_groups(outer, inner, alias, outputs, text)
-    made = _replace(outer, alias, outputs, text, keep=False)
-    where = made.args.get("where")
+    replaced = _replace(outer, alias, outputs, text, keep=False)
+    where = replaced.args.get("where")
     windows = any(node.find(exp.Window) for node in inner.expressions)
     after = windows or bool(inner.args.get("qualify"))  # shares and ranks refer to all groups
     result = inner.copy()
-    result.set("expressions", made.expressions)
+    result.set("expressions", replaced.expressions)
     result.set("group", _spelled_group(inner, outputs))
     if result.args.get("distinct"):
         result.set("distinct", None)
@@ -185,10 +187,10 @@ def _of_groups(
         word = "qualify" if after else "having" if of_groups else "where"
         result = _with_condition(result, word, part)
     for word in ("order", "limit", "offset"):
-        if made.args.get(word):
-            result.set(word, made.args[word])
+        if replaced.args.get(word):
+            result.set(word, replaced.args[word])
     order = result.args.get("order")
-    if order is not None and not made.args.get("order"):
+    if order is not None and not replaced.args.get("order"):
         result.set("order", _replaced_node(order, "", outputs))
     return result
 
@@ -199,13 +201,13 @@ def _sum_of_groups(
     """Merge SUM over the counts or sums of groups into the same aggregate over their rows."""
 
     def is_key(node: exp.Expr) -> bool:
-        own = outputs.get(node.name.lower()) if isinstance(node, exp.Column) else None
-        return own is not None and not own.find(exp.AggFunc, exp.Window)
+        output = outputs.get(node.name.lower()) if isinstance(node, exp.Column) else None
+        return output is not None and not output.find(exp.AggFunc, exp.Window)
 
     def is_sum(node: exp.Expr) -> bool:
         summed = node.this if isinstance(node, exp.Sum) else None
-        own = outputs.get(summed.name.lower()) if isinstance(summed, exp.Column) else None
-        return isinstance(own, exp.Count | exp.Sum) and not own.find(exp.Distinct)
+        output = outputs.get(summed.name.lower()) if isinstance(summed, exp.Column) else None
+        return isinstance(output, exp.Count | exp.Sum) and not output.find(exp.Distinct)
 
     shown, where = [node.unalias() for node in outer.expressions], outer.args.get("where")
     names = {_name(node).lower(): node.unalias() for node in outer.expressions}
@@ -215,17 +217,17 @@ def _sum_of_groups(
         is_sum(node) or node in keys for node in shown
     )
     filtered = all(map(is_key, where.find_all(exp.Column))) if where else True
-    whole = not any(inner.args.get(word) for word in ("having", "limit", "offset", "distinct", "qualify"))
-    if not (plain and filtered and whole and all(map(is_key, keys))):
+    is_complete = not any(inner.args.get(word) for word in ("having", "limit", "offset", "distinct", "qualify"))
+    if not (plain and filtered and is_complete and all(map(is_key, keys))):
         message = (
             "The only supported aggregate of an aggregate is SUM of a COUNT or SUM, grouped by columns of the groups, "
             "because the number of groups depends on noise. Ask for the groups, and summarise the answer."
         )
         raise _refusal(message, outer.expressions[0], text)
     result = inner.copy()
-    taken = [outputs[(one if one in keys else one.this).name.lower()].copy() for one in shown]
+    taken = [outputs[(node if node in keys else node.this).name.lower()].copy() for node in shown]
     pairs = zip(taken, outer.expressions, strict=True)
-    result.set("expressions", [exp.alias_(one, _name(node), quoted=True) for one, node in pairs])
+    result.set("expressions", [exp.alias_(output, _name(node), quoted=True) for output, node in pairs])
     replaced = [_replaced_node(node, alias, outputs) for node in keys]
     result.set("group", exp.Group(expressions=replaced) if keys else None)
     for word in ("order", "limit", "offset"):
@@ -253,29 +255,31 @@ def _spelled_group(inner: exp.Select, outputs: Mapping[str, exp.Expr]) -> exp.Gr
 
 
 def _replace(outer: exp.Select, alias: str, outputs: Mapping[str, exp.Expr], text: str, *, keep: bool) -> exp.Select:
-    made = outer.copy()
-    shown = {node.alias.lower(): node for node in made.expressions if isinstance(node, exp.Alias)}
-    if not keep and not made.args.get("joins"):
-        parts = [*made.expressions, *(made.args[word] for word in CLAUSES if made.args.get(word))]
+    result = outer.copy()
+    shown = {node.alias.lower(): node for node in result.expressions if isinstance(node, exp.Alias)}
+    if not keep and not result.args.get("joins"):
+        parts = [*result.expressions, *(result.args[word] for word in CLAUSES if result.args.get(word))]
         for column in (column for part in parts for column in _own(part, exp.Column)):
             if column.name.lower() not in {**outputs, **shown}:
                 message = f"The subquery has no column {column.name!r}. Columns: {', '.join(outputs)}."
                 raise BindError(message, text=text, span=span_of(column))
-    made.set("expressions", [_rename(node, alias, outputs) for node in made.expressions])
+    result.set("expressions", [_rename(node, alias, outputs) for node in result.expressions])
     named = {_name(node).lower() for node in outer.expressions}
     for word in CLAUSES:
-        if made.args.get(word):
-            own = {n: one for n, one in outputs.items() if n not in named} if word == "order" else outputs
-            made.set(word, _replaced_node(made.args[word], alias, own))
-    return made
+        if result.args.get(word):
+            replacements = (
+                {n: output for n, output in outputs.items() if n not in named} if word == "order" else outputs
+            )
+            result.set(word, _replaced_node(result.args[word], alias, replacements))
+    return result
 
 
 def _rename(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr]) -> exp.Expr:
     """Return an output column under its previous name."""
-    made = _replaced_node(node, alias, outputs)
-    if isinstance(node, exp.Column) and made != node:
-        return exp.alias_(made, node.name, quoted=True)
-    return made
+    replaced = _replaced_node(node, alias, outputs)
+    if isinstance(node, exp.Column) and replaced != node:
+        return exp.alias_(replaced, node.name, quoted=True)
+    return replaced
 
 
 def _replaced_node(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr], *, qualified: bool = False) -> exp.Expr:
@@ -317,7 +321,7 @@ def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
 
 
 def _has_aggregate(statement: exp.Select) -> bool:
-    aggregates = [one for node in statement.expressions for one in _own(node, exp.AggFunc)]
+    aggregates = [aggregate for node in statement.expressions for aggregate in _own(node, exp.AggFunc)]
     return any(not isinstance(aggregate.parent, exp.Window) for aggregate in aggregates)
 
 

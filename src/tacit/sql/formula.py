@@ -224,32 +224,32 @@ class Formula:
         """Return how far the result can move if each total moves by up to its shift, in any direction."""
         if not means:
             return 0.0
-        given = [
+        ranges = [
             Reach(dual.value, dual.gradient, dual.value - by, dual.value + by)
             for dual, by in zip(self.at(means), moved, strict=True)
         ]
-        result = self.evaluate(list(given))
+        result = self.evaluate(list(ranges))
         low, high = _ends(result)
         return max(high - result.value, result.value - low) if isinstance(result, Reach) else math.inf
 
 
-def _factor(part: Evaluate, made: Formula, own: int) -> float | None:
+def _factor(part: Evaluate, formula: Formula, index: int) -> float | None:
     """Return the factor of one total, or None if the part is anything but a multiple of that total."""
-    slope = part(made.at([0.0] * len(made.totals))).gradient[own]
+    slope = part(formula.at([0.0] * len(formula.totals))).gradient[index]
     for means in ([0.0, 0.0], [1.0, 1.0], [-2.0, 3.0]):
-        if part(made.at(means)).value != slope * means[own]:
+        if part(formula.at(means)).value != slope * means[index]:
             return None
     return float(slope)
 
 
 def of_total(total: Total) -> Formula:
     """Return the formula of a total itself."""
-    return Formula((total,), lambda given: given[0])
+    return Formula((total,), lambda totals: totals[0])
 
 
 def constant(number: float) -> Formula:
     """Return the formula of a number."""
-    return Formula((), lambda given: Dual(number, np.zeros(len(given[0].gradient) if given else 1)))
+    return Formula((), lambda totals: Dual(number, np.zeros(len(totals[0].gradient) if totals else 1)))
 
 
 def combine(left: Formula, right: Formula, operation: Callable[[Dual, Dual], Dual]) -> Formula:
@@ -257,86 +257,88 @@ def combine(left: Formula, right: Formula, operation: Callable[[Dual, Dual], Dua
     cut = len(left.totals)
 
     def select_part(evaluate: Evaluate, part: slice) -> Evaluate:
-        return lambda given: evaluate(given[part] or given[:1])  # a number needs only the gradients' length
+        return lambda totals: evaluate(totals[part] or totals[:1])  # a number needs only the gradients' length
 
     first, second = select_part(left.evaluate, slice(0, cut)), select_part(right.evaluate, slice(cut, None))
     inherited = tuple(select_part(denominator, slice(0, cut)) for denominator in left.denominators)
     inherited += tuple(select_part(denominator, slice(cut, None)) for denominator in right.denominators)
-    made = Formula(
+    combined = Formula(
         left.totals + right.totals,
-        lambda given: operation(first(given), second(given)),
+        lambda totals: operation(first(totals), second(totals)),
         denominators=inherited,
         corrects=left.corrects or right.corrects,
     )
-    kept = left if left.totals else right
-    if len(kept.totals) < len(made.totals) or not made.totals:
-        return made
-    return _with_number(made, kept, operation, left.evaluate if kept is right else right.evaluate, first=kept is left)
+    noisy = left if left.totals else right
+    if len(noisy.totals) < len(combined.totals) or not combined.totals:
+        return combined
+    return _with_number(
+        combined, noisy, operation, left.evaluate if noisy is right else right.evaluate, first=noisy is left
+    )
 
 
 def _with_number(
-    made: Formula, kept: Formula, operation: Callable[[Dual, Dual], Dual], number: Evaluate, *, first: bool
+    combined: Formula, noisy: Formula, operation: Callable[[Dual, Dual], Dual], number: Evaluate, *, first: bool
 ) -> Formula:
     """Combine a formula with a number; the properties of its interval are kept."""
     none = np.zeros(1)
-    given = number([Dual(0.0, none)])
-    ends = [operation(Dual(x, none), given) if first else operation(given, Dual(x, none)) for x in (0.0, 1.0, 2.0)]
-    offset, one, two = (end.value for end in ends)
-    scale = one - offset
-    if not (math.isfinite(offset) and math.isclose(two - one, scale, rel_tol=1e-9)):
-        return made
+    added = number([Dual(0.0, none)])
+    ends = [operation(Dual(x, none), added) if first else operation(added, Dual(x, none)) for x in (0.0, 1.0, 2.0)]
+    offset, at_one, at_two = (end.value for end in ends)
+    scale = at_one - offset
+    if not (math.isfinite(offset) and math.isclose(at_two - at_one, scale, rel_tol=1e-9)):
+        return combined
     return replace(
-        made,
-        numerator=kept.numerator,
-        square=kept.square,
-        moments=kept.moments,
-        affine=(scale * kept.affine[0], scale * kept.affine[1] + offset),
+        combined,
+        numerator=noisy.numerator,
+        square=noisy.square,
+        moments=noisy.moments,
+        affine=(scale * noisy.affine[0], scale * noisy.affine[1] + offset),
     )
 
 
 def ratio(left: Formula, right: Formula) -> Formula:
     """Return the formula of a quotient."""
-    made = combine(left, right, lambda a, b: a / b)
+    quotient = combine(left, right, lambda a, b: a / b)
     if not right.totals:
-        return made
+        return quotient
     numerator = combine(left, right, lambda a, _: a).evaluate
     denominator = combine(left, right, lambda _, b: b).evaluate
-    plain = not made.denominators
+    plain = not quotient.denominators
     return Formula(
-        made.totals,
-        made.evaluate,
+        quotient.totals,
+        quotient.evaluate,
         numerator if plain else None,
-        (*made.denominators, denominator),
-        corrects=made.corrects,
+        (*quotient.denominators, denominator),
+        corrects=quotient.corrects,
     )
 
 
-def mapped_to(made: Formula, after: After) -> Formula:
+def mapped_to(formula: Formula, after: After) -> Formula:
     """Return the formula with a function applied to its estimate."""
     return Formula(
-        made.totals,
-        lambda given: after.of(made.evaluate(given)),
-        denominators=made.denominators,
-        corrects=made.corrects,
-        inner=made,
+        formula.totals,
+        lambda totals: after.of(formula.evaluate(totals)),
+        denominators=formula.denominators,
+        corrects=formula.corrects,
+        inner=formula,
         after=after,
     )
 
 
-def comoment(given: list[Dual], product: int, first: int, second: int, count: int, *, sample: bool) -> Dual:
+def comoment(totals: list[Dual], product: int, first: int, second: int, count: int, *, sample: bool) -> Dual:
     """Return the covariance of two columns, given the places of their totals; `variance` is the case of one column."""
-    number, one = given[count], Dual(1.0, np.zeros(len(given[count].gradient)))
-    left, right = given[first] / number, given[second] / number
-    divisor = number - one if sample else number
-    spread = (given[product] - given[first] * right) / divisor
+    number, unit = totals[count], Dual(1.0, np.zeros(len(totals[count].gradient)))
+    left, right = totals[first] / number, totals[second] / number
+    divisor = number - unit if sample else number
+    spread = (totals[product] - totals[first] * right) / divisor
     if isinstance(number, Noisy) and divisor.value:
         lost = (number.noise_of(left + right) - number.noise_of(left) - number.noise_of(right)) / 2
         lost *= number.value / divisor.value
         size = math.sqrt(max(0.0, number.noise_of(left) * number.noise_of(right))) * number.value / divisor.value
-        kept = 1 / (1 + number.shared / number.value) if number.value > 1 else 1.0
-        spread = (spread + one.scaled(lost)).scaled(kept)
-        spread = replace(spread, beyond=kept * math.sqrt(2) * size)
-    if abs(spread.value) <= ROUNDING * abs((given[product] / number).value):
+        shrinkage = 1 / (1 + number.shared / number.value) if number.value > 1 else 1.0
+        spread = (spread + unit.scaled(lost)).scaled(shrinkage)
+        spread = replace(spread, beyond=shrinkage * math.sqrt(2) * size)
+    if abs(spread.value) <= ROUNDING * abs((totals[product] / number).value):
         spread = replace(spread, value=0.0)
     return spread
 
@@ -349,13 +351,13 @@ def variance(squares: Total, values: Total, count: Total, *, sample: bool, root:
     their number, the sum is divided by one plus a share of the inverse of that number.
     """
 
-    def evaluate(given: list[Dual]) -> Dual:
-        return comoment(given, 0, 1, 1, 2, sample=sample)
+    def evaluate(totals: list[Dual]) -> Dual:
+        return comoment(totals, 0, 1, 1, 2, sample=sample)
 
-    def moments(given: list[Dual], about: float) -> Dual:
-        square, value, number = given
+    def moments(totals: list[Dual], about: float) -> Dual:
+        square, value, number = totals
         return square - value.scaled(2 * about) + number.scaled(about**2)
 
-    totals, denominators = (squares, values, count), (lambda given: given[2],)
-    made = Formula(totals, evaluate, denominators=denominators, corrects=True, moments=moments)
-    return replace(made, evaluate=lambda given: evaluate(given).root(), square=evaluate) if root else made
+    totals, denominators = (squares, values, count), (lambda duals: duals[2],)
+    formula = Formula(totals, evaluate, denominators=denominators, corrects=True, moments=moments)
+    return replace(formula, evaluate=lambda duals: evaluate(duals).root(), square=evaluate) if root else formula

@@ -88,16 +88,16 @@ def is_like(text: str, pattern: str) -> bool:
     >>> is_like("teacher", "t%_er"), is_like("teacher", "%each"), is_like("", "%")
     (True, False, True)
     """
-    place = mark = kept = 0
+    place = mark = start = 0
     after = -1
     while place < len(text):
         if mark < len(pattern) and pattern[mark] == "%":
-            after, kept, mark = mark, place, mark + 1
+            after, start, mark = mark, place, mark + 1
         elif mark < len(pattern) and pattern[mark] in ("_", text[place]):
             place, mark = place + 1, mark + 1
         elif after >= 0:  # the last % matches one more character
-            kept += 1
-            place, mark = kept, after + 1
+            start += 1
+            place, mark = start, after + 1
         else:
             return False
     return not pattern[mark:].strip("%")
@@ -124,8 +124,8 @@ def _matching(node: exp.Expr, read: Read) -> Function:
     pattern = node.expression
     if not isinstance(pattern, exp.Literal) or not pattern.is_string or len(str(pattern.this)) > LONGEST_PATTERN:
         raise NotScalar(node)
-    whole = not isinstance(node, exp.RegexpLike)
-    wanted = f"^(?:{pattern.this})$" if whole else str(pattern.this)
+    is_full_match = not isinstance(node, exp.RegexpLike)
+    wanted = f"^(?:{pattern.this})$" if is_full_match else str(pattern.this)
 
     def matches(value: Any) -> bool:
         if not isinstance(value, str):
@@ -191,16 +191,16 @@ def _side(node: exp.Left | exp.Right, read: Read) -> Function:
     left = isinstance(node, exp.Left)
 
     def cut(text: str, count: int) -> str:
-        kept = count if count >= 0 else max(0, len(text) + count)
-        return text[:kept] if left else text[len(text) - min(kept, len(text)) :]
+        length = count if count >= 0 else max(0, len(text) + count)
+        return text[:length] if left else text[len(text) - min(length, len(text)) :]
 
     return strict(cut, read(node.this), read(node.expression))
 
 
 def _replace(node: exp.Replace, read: Read) -> Function:
     after = node.args.get("replacement") or exp.Literal.string("")
-    given = (read(node.this), read(node.expression), read(after))
-    return strict(lambda text, old, new: str(text).replace(old, new) if old else str(text), *given)
+    arguments = (read(node.this), read(node.expression), read(after))
+    return strict(lambda text, old, new: str(text).replace(old, new) if old else str(text), *arguments)
 
 
 def _split(node: exp.SplitPart, read: Read) -> Function:
@@ -268,7 +268,10 @@ def _date(value: Any) -> datetime.date:
 
 def _cast(node: exp.Cast, read: Read) -> Function:
     name = node.to.this.value if hasattr(node.to.this, "value") else str(node.to.this)
-    cast, sizes = CASTS.get(name), [str(one.this) for one in node.to.expressions if isinstance(one, exp.DataTypeParam)]
+    cast, sizes = (
+        CASTS.get(name),
+        [str(size.this) for size in node.to.expressions if isinstance(size, exp.DataTypeParam)],
+    )
     if name == "DECIMAL" and len(sizes) == 2 and sizes[1].isdigit():  # digits after the decimal point
         return strict(lambda value: scalars.round_half_away(value, int(sizes[1])), read(node.this))
     if cast is None or sizes:
@@ -311,15 +314,15 @@ def _format(node: exp.TimeToStr, read: Read) -> Function:
 
 def by_name(node: exp.Anonymous, read: Read) -> Function:
     """Return a function for which the parser has no node."""
-    name, given = str(node.this).lower(), node.expressions
-    if name in ("date_part", "datepart") and len(given) == 2 and isinstance(given[0], exp.Literal):
-        unit = _unit(node, str(given[0].this))
-        return strict(lambda day: scalars.part(unit, day), read(given[1]))
-    if name in ("prefix", "suffix") and len(given) == 2:
+    name, arguments = str(node.this).lower(), node.expressions
+    if name in ("date_part", "datepart") and len(arguments) == 2 and isinstance(arguments[0], exp.Literal):
+        unit = _unit(node, str(arguments[0].this))
+        return strict(lambda day: scalars.part(unit, day), read(arguments[1]))
+    if name in ("prefix", "suffix") and len(arguments) == 2:
         ends = str.startswith if name == "prefix" else str.endswith
-        return strict(lambda text, part: ends(str(text), part), read(given[0]), read(given[1]))
-    if name in PARTS and len(given) == 1:
-        return strict(lambda day: scalars.part(name, day), read(given[0]))
+        return strict(lambda text, part: ends(str(text), part), read(arguments[0]), read(arguments[1]))
+    if name in PARTS and len(arguments) == 1:
+        return strict(lambda day: scalars.part(name, day), read(arguments[0]))
     raise NotScalar(node)
 
 

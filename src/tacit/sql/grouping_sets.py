@@ -40,7 +40,7 @@ def questions_of(statement: exp.Select, text: str) -> list[exp.Select]:
             sets.append(_sets_of(statement, member, plain))
     if any(member for kind in SETS for member in _members(group, kind) if not member.expressions):
         sets = sets[1:]  # WITH ROLLUP and WITH CUBE take the columns before them
-    combined = [tuple(itertools.chain(*some)) for some in itertools.product(*sets)]
+    combined = [tuple(itertools.chain(*factors)) for factors in itertools.product(*sets)]
     if len(combined) > MOST_SETS:
         message = (
             f"The question groups by {len(combined)} sets of columns; at most {MOST_SETS} are allowed. Name fewer."
@@ -58,18 +58,18 @@ def _members(group: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
 
 def _sets_of(statement: exp.Select, member: exp.Expr, plain: Keys) -> list[Keys]:
     """Return the sets of columns of ROLLUP, CUBE or GROUPING SETS."""
-    given = [_keys(statement, node) for node in member.expressions] or [(key,) for key in plain]
+    sets = [_keys(statement, node) for node in member.expressions] or [(key,) for key in plain]
     if isinstance(member, exp.GroupingSets):
-        return given
+        return sets
     if isinstance(member, exp.Rollup):
-        return [tuple(itertools.chain(*given[:count])) for count in range(len(given), -1, -1)]
-    chosen = itertools.product((True, False), repeat=len(given))
-    return [tuple(itertools.chain(*itertools.compress(given, kept))) for kept in chosen]
+        return [tuple(itertools.chain(*sets[:count])) for count in range(len(sets), -1, -1)]
+    chosen = itertools.product((True, False), repeat=len(sets))
+    return [tuple(itertools.chain(*itertools.compress(sets, mask))) for mask in chosen]
 
 
 def _keys(statement: exp.Select, node: exp.Expr) -> Keys:
     inner = node.expressions if isinstance(node, exp.Tuple) else [node.this if isinstance(node, exp.Paren) else node]
-    return tuple(_key(statement, one) for one in inner)
+    return tuple(_key(statement, key) for key in inner)
 
 
 def _key(statement: exp.Select, node: exp.Expr) -> exp.Expr:
@@ -86,12 +86,12 @@ def _key(statement: exp.Select, node: exp.Expr) -> exp.Expr:
 
 
 def _question(statement: exp.Select, keys: Keys, every: Sequence[exp.Expr]) -> exp.Select:
-    made = statement.copy()
-    made.set("expressions", [_output(node, keys, every) for node in statement.expressions])
-    made.set("group", exp.Group(expressions=[key.copy() for key in keys]) if keys else None)
+    question = statement.copy()
+    question.set("expressions", [_output(node, keys, every) for node in statement.expressions])
+    question.set("group", exp.Group(expressions=[key.copy() for key in keys]) if keys else None)
     for word in ("order", "limit", "offset"):
-        made.set(word, None)
-    return made
+        question.set(word, None)
+    return question
 
 
 def _output(node: exp.Expr, keys: Keys, every: Sequence[exp.Expr]) -> exp.Expr:

@@ -52,7 +52,7 @@ class Lookup:
     def classes(self) -> list[tuple[Any, Vector]]:
         """Return each distinct value with the vector that marks it; missing ones last."""
         known = sorted({value for value in self.values if value is not None}, key=lambda value: (kind_of(value), value))
-        by_value = [(one, np.array([value == one for value in self.values], dtype=np.float64)) for one in known]
+        by_value = [(label, np.array([value == label for value in self.values], dtype=np.float64)) for label in known]
         return [*by_value, (None, self.null())] if self.null().any() else by_value
 
 

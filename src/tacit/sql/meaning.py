@@ -31,8 +31,8 @@ def meaning_of(service: ServiceContract, channel: int, code: int) -> Meaning:
     """Return the meaning of a code of a service's channel."""
     view, local = service.channels[channel].locate(code)
     if view.parity:
-        asked = " × ".join(f"{_name(service, i)} & {view.levels[i]}" for i in view.active)
-        return Meaning(f"the parity of bits of {asked}", 0.5, (("even", "odd")[local],))
+        bits = " × ".join(f"{_name(service, i)} & {view.levels[i]}" for i in view.active)
+        return Meaning(f"the parity of bits of {bits}", 0.5, (("even", "odd")[local],))
     levels = [(i, service.levels[i][view.levels[i]]) for i in view.active]
     about = " × ".join(f"{_name(service, i)} in {level.cells} cells" for i, level in levels if view.levels[i])
     about = about or ("nothing" if service.service.one_to_one else "whether there are rows")
@@ -48,17 +48,21 @@ def meaning_of(service: ServiceContract, channel: int, code: int) -> Meaning:
 
 def _name(service: ServiceContract, index: int) -> str:
     """Return the name of an attribute; a derived attribute is named after its source."""
-    own = service.service.sensitive
-    return own[index].name if index < len(own) else f"rounded {own[service.derived[index - len(own)].source].name}"
+    attributes = service.service.sensitive
+    return (
+        attributes[index].name
+        if index < len(attributes)
+        else f"rounded {attributes[service.derived[index - len(attributes)].source].name}"
+    )
 
 
 def _cell(service: ServiceContract, levels: list[tuple[int, Level]], places: list[int]) -> str:
     """Return one cell of a view as the values in it."""
     if places[0] >= levels[0][1].cells:
         return "no row"
-    own = service.service.sensitive
+    attributes = service.service.sensitive
     parts = [
-        f"{_name(service, i)} {_values(own[i], level, place) if i < len(own) else place}"
+        f"{_name(service, i)} {_values(attributes[i], level, place) if i < len(attributes) else place}"
         for (i, level), place in zip(levels, places, strict=True)
     ]
     return ", ".join(parts)

@@ -48,4 +48,4 @@ def mode(scope: Scope, node: exp.Expr, where: Total) -> Mode:
         message = f"MODE compares {len(classes):,} values; at most {MOST_VALUES:,} are allowed. Use a coarser column."
         raise scope.refusal(message, node, "too-many-groups")
     parts = tuple(of_total(where * held) for _, held in classes)
-    return Mode(parts, lambda given: given[0], labels=tuple(label for label, _ in classes))
+    return Mode(parts, lambda parts: parts[0], labels=tuple(label for label, _ in classes))

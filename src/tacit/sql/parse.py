@@ -69,7 +69,7 @@ def _place_of(text: str, cause: Exception) -> tuple[int, int] | None:
     line, column, word = error.get("line"), error.get("col"), error.get("highlight")
     if line is None or column is None or not word:
         return None
-    start = sum(len(one) for one in text.splitlines(keepends=True)[: line - 1])
+    start = sum(len(earlier) for earlier in text.splitlines(keepends=True)[: line - 1])
     return max(start, start + column - len(word)), start + column
 
 

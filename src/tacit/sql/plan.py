@@ -68,10 +68,10 @@ class Plan:
     def reports(self) -> Sums:
         """The reports of all services, joined, with their public groups, after the rules."""
         stored = zip(self.scope.sources, self.round.stored, strict=True)
-        scans = tuple(Scan(source.number, own.table, source.service.key) for source, own in stored)
+        scans = tuple(Scan(source.number, reports.table, source.service.key) for source, reports in stored)
         conditions, guards, powers, keys = (
-            tuple(map(self.types.resolve, own))
-            for own in (self.conditions, self.guards, self.powers, [key.column for key in self.keys])
+            tuple(map(self.types.resolve, nodes))
+            for nodes in (self.conditions, self.guards, self.powers, [key.column for key in self.keys])
         )
         query = Sums(People(Join(scans), conditions, guards, powers), keys)
         for rule in RULES:
@@ -120,11 +120,11 @@ class Plan:
         """The query that answers."""
         return self.by_code or self.sums
 
-    def uploads(self, codes_of: Callable[[str, int], Codes], whole: int) -> dict[str, pa.Table]:
+    def uploads(self, codes_of: Callable[[str, int], Codes], whole_alphabet: int) -> dict[str, pa.Table]:
         """Return the (channel, code) -> factor values tables.
 
-        Channels of up to ``whole`` codes are uploaded completely; for others, ``codes_of`` returns the codes in a
-        table.
+        Channels of up to ``whole_alphabet`` codes are uploaded completely; for others, ``codes_of`` returns the codes
+        in a table.
         """
         tables = {}
         for side in self.reports.people.join.sides:
@@ -132,7 +132,7 @@ class Plan:
             parts = []
             for channel in self.decoding.channels(number):
                 alphabet = self.round.stored[number].service.channels[channel].alphabet
-                is_whole = alphabet <= min(whole, WHOLE_ALPHABET)
+                is_whole = alphabet <= min(whole_alphabet, WHOLE_ALPHABET)
                 parts.append(self._values(number, channel, None if is_whole else codes_of(side.scan.table, channel)))
             if parts:
                 tables[names.contributions(number)] = pa.concat_tables(parts)
@@ -157,30 +157,30 @@ def _columns_read(query: Sums, number: int) -> set[str]:
     return columns_in((*people.conditions, *people.guards, *people.powers, *query.keys), number)
 
 
-def why_no_rollup(query: Sums, asked: Round) -> str:
+def why_no_rollup(query: Sums, round_: Round) -> str:
     """Return why the reports are read instead of their rollup; empty if the rollup suffices."""
-    [first, *others] = asked.stored
+    [first, *others] = round_.stored
     if first.rollup is None or others:
         return "joins need one row per person" if others else "none exists"
     missing = sorted(_columns_read(query, 0) - {*first.rollup.by, *LABELS})
     return f"it does not include {', '.join(missing)}" if missing else ""
 
 
-def use_rollup(query: Sums, asked: Round) -> Sums:
+def use_rollup(query: Sums, round_: Round) -> Sums:
     """Read a rollup instead of the reports of a single service, if it has all columns."""
-    rollup = asked.stored[0].rollup
-    if rollup is None or why_no_rollup(query, asked):
+    rollup = round_.stored[0].rollup
+    if rollup is None or why_no_rollup(query, round_):
         return query
     [side] = query.people.join.sides
     return _with_scans(query, [replace(side.scan, table=rollup.table, rollup=True)])
 
 
-def show_labels(query: Sums, asked: Round) -> Sums:
+def show_labels(query: Sums, round_: Round) -> Sums:
     """Add the labels that the query reads to every row."""
     scans = []
     for side in query.people.join.sides:
         read = _columns_read(query, side.scan.number)
-        labels = tuple((name, asked.labels[name]) for name in LABELS if name in read)
+        labels = tuple((name, round_.labels[name]) for name in LABELS if name in read)
         scans.append(replace(side.scan, labels=labels))
     return _with_scans(query, scans)
 

@@ -70,8 +70,8 @@ def holds(scope: Scope, node: exp.Expr, *, wanted: bool = True) -> Total:
     if isinstance(node, exp.Not):
         return holds(scope, node.this, wanted=not wanted)
     if is_public(scope, node):
-        made = public_condition(scope, node)
-        return Total.of_guard(scope.sizes, made if wanted else exp.paren(exp.Not(this=made), copy=False))
+        condition = public_condition(scope, node)
+        return Total.of_guard(scope.sizes, condition if wanted else exp.paren(exp.Not(this=condition), copy=False))
     if isinstance(node, exp.And | exp.Or):
         both = isinstance(node, exp.And) == wanted
         left, right = (holds(scope, side, wanted=wanted) for side in (node.left, node.right))
@@ -238,8 +238,8 @@ def _columns(scope: Scope, node: exp.Expr, operator: str, left: BoundColumn, rig
     terms = []
     for index, value in enumerate(first):
         row = _pad([bool(OPERATORS[operator](value, other)) for other in second], right.sensitive.size)
-        one = (np.arange(left.sensitive.size) == index).astype(np.float64)
-        terms.append(Term(1.0, {left.place: one, right.place: row}))
+        mark = (np.arange(left.sensitive.size) == index).astype(np.float64)
+        terms.append(Term(1.0, {left.place: mark, right.place: row}))
     return Total.of(Functional(scope.sizes, tuple(terms)) * Functional.constant(scope.sizes))  # without empty rows
 
 
@@ -273,8 +273,8 @@ def _moments(attribute: Categorical, operator: str, text: str) -> Vector:
     """Compare months or hours, whose texts are in the order of time; a longer constant must be the start of one."""
     size, text = len(str(attribute.values[0])), text.replace(" ", "T")
     unit = unit_of(attribute.values, attribute.other) or ""
-    constant, rest = text[:size], text[size:]
-    if not PATTERNS[unit].fullmatch(constant) or not START.fullmatch(rest):
+    constant, suffix = text[:size], text[size:]
+    if not PATTERNS[unit].fullmatch(constant) or not START.fullmatch(suffix):
         message = f"{attribute.name} must be compared with a time such as {str(attribute.values[0])!r}."
         raise BindError(message, code="wrong-constant")
     marks = [value != attribute.other and bool(OPERATORS[operator](value, constant)) for value in attribute.values]

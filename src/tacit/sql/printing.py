@@ -70,8 +70,8 @@ def print_query(query: Query) -> Statement:
 def print_select(tree: exp.Expr) -> Statement:
     """Return the statement of a tree, which is modified: constants become parameters, in the order of the text."""
     constants = list(tree.find_all(Constant))
-    for place, own in enumerate(constants):
-        own.replace(exp.Var(this=f"{_MARK}{place}{_MARK}"))
+    for place, marked in enumerate(constants):
+        marked.replace(exp.Var(this=f"{_MARK}{place}{_MARK}"))
     pieces = tree.sql(dialect="duckdb").split(_MARK)
     return Statement("?".join(pieces[::2]), tuple(constants[int(place)].value for place in pieces[1::2]))
 
@@ -121,10 +121,10 @@ def _person_sums(side: PersonSums) -> exp.Expr:
         return exp.Paren(this=plus([value(place), double(constants[place])]))
 
     sums = []
-    for place, own in side.factors:
+    for place, offset in side.factors:
         reports = exp.Sum(this=one_where(equal(report_column("channel", "r"), number(0)), 1, 0))
-        whole = plus([exp.Sum(this=value(place)), times([double(own), reports])])
-        sums.append(with_alias(whole, names.factor(service, place)))
+        total = plus([exp.Sum(this=value(place)), times([double(offset), reports])])
+        sums.append(with_alias(total, names.factor(service, place)))
     for i, j in side.products:
         product = exp.Sum(this=times([with_constant(i), with_constant(j)]))
         sums.append(with_alias(product, names.product(service, i, j)))
@@ -176,9 +176,9 @@ def _factors(side: Side) -> Iterable[exp.Expr]:
     """Yield the columns of a side's factors."""
     service = side.scan.number
     if isinstance(side, Contribution):
-        for place, own in side.factors:
+        for place, offset in side.factors:
             name = names.factor(service, place)
-            yield with_alias(plus([column(name, _values_alias(side)), double(own)]), name)
+            yield with_alias(plus([column(name, _values_alias(side)), double(offset)]), name)
     elif isinstance(side, PersonSums):
         computed = [names.factor(service, place) for place, _ in side.factors]
         computed += [names.product(service, i, j) for i, j in side.products]
@@ -208,13 +208,15 @@ def _part(part: str | Power | Measure) -> exp.Expr:
 
 
 def _with_measures(
-    people: People, measures: Sequence[Measure], kept: Sequence[tuple[exp.Expr, str]], columns: Sequence[exp.Expr]
+    people: People, measures: Sequence[Measure], carried: Sequence[tuple[exp.Expr, str]], columns: Sequence[exp.Expr]
 ) -> exp.Select:
     """Return columns of the table ``measures``: each person's contribution to every total, and the kept columns."""
     factors = [factor for side in people.join.sides for factor in _factors(side)]
-    of_people = _of_people(people, [*(with_alias(own, name) for own, name in kept), *_public(people), *factors])
-    computed = [with_alias(_measure(own), names.measure(place)) for place, own in enumerate(measures)]
-    of_measures = select([*(column(name) for _, name in kept), *computed] or [_one()], exp.to_table("people"))
+    of_people = _of_people(
+        people, [*(with_alias(expression, name) for expression, name in carried), *_public(people), *factors]
+    )
+    computed = [with_alias(_measure(measure), names.measure(place)) for place, measure in enumerate(measures)]
+    of_measures = select([*(column(name) for _, name in carried), *computed] or [_one()], exp.to_table("people"))
     query = select(columns, exp.to_table("measures"))
     return query.with_("people", as_=of_people, copy=False).with_("measures", as_=of_measures, copy=False)
 
@@ -238,12 +240,15 @@ def _sums(query: Sums) -> exp.Select:
         group.append((report_column("code", names.source(query.code)), names.code(query.code)))
     weight = column(names.PEOPLE, names.source(0)) if query.people.join.rollup else None
     if not query.measures:
-        columns = [*(with_alias(own, name) for own, name in group), with_alias(count_people(weight), names.total(0))]
+        columns = [
+            *(with_alias(expression, name) for expression, name in group),
+            with_alias(count_people(weight), names.total(0)),
+        ]
         return group_by(_of_people(query.people, columns), [column(name) for _, name in group])
-    kept = [*group, (weight, names.PEOPLE)] if weight else group
-    sums = [with_alias(own, names.total(place)) for place, own in enumerate(_total_sums(query))]
+    carried = [*group, (weight, names.PEOPLE)] if weight else group
+    sums = [with_alias(expression, names.total(place)) for place, expression in enumerate(_total_sums(query))]
     shown = [*(column(name) for _, name in group), *sums]
-    return group_by(_with_measures(query.people, query.measures, kept, shown), [column(name) for _, name in group])
+    return group_by(_with_measures(query.people, query.measures, carried, shown), [column(name) for _, name in group])
 
 
 def _total_sums(query: Sums) -> Iterable[exp.Expr]:
@@ -260,11 +265,14 @@ def _total_sums(query: Sums) -> Iterable[exp.Expr]:
 @_select.register
 def _code_counts(query: CodeCounts) -> exp.Select:
     people = query.people
-    columns: list[exp.Expr] = [*(with_alias(own, name) for own, name in _keys(query.keys)), *_public(people)]
+    columns: list[exp.Expr] = [
+        *(with_alias(expression, name) for expression, name in _keys(query.keys)),
+        *_public(people),
+    ]
     for side in people.join.sides:
         columns.append(with_alias(report_column("channel", _alias(side)), names.channel(side.scan.number)))
         columns.append(with_alias(report_column("code", _alias(side)), names.code(side.scan.number)))
-    by = [column(own.alias) for own in columns]
+    by = [column(alias.alias) for alias in columns]
     weight = column(names.PEOPLE, names.source(0)) if people.join.rollup else None
     return group_by(_of_people(people, [*columns, with_alias(count_people(weight), names.PEOPLE)]), by)
 
@@ -289,5 +297,5 @@ def _ranking(ranking: Ranking) -> exp.Select:
 def _ranking_sums(query: RankingSums) -> exp.Select:
     sums = [count_people()]
     sums += [exp.Sum(this=column(names.measure(place))) for place in range(len(query.ranking.measures))]
-    shown = [with_alias(own, names.total(place)) for place, own in enumerate(sums)]
+    shown = [with_alias(expression, names.total(place)) for place, expression in enumerate(sums)]
     return select(shown, subquery(_ranking(query.ranking), "chosen"))

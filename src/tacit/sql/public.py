@@ -134,5 +134,5 @@ def _operand(scope: Scope, node: exp.Expr) -> exp.Expr:
     if not is_text and not math.isfinite(float(text)):
         message = "A number in the question is too large. Use numbers below 1e100."
         raise scope.refusal(message, node, "number-too-large")
-    whole = not is_text and text.lstrip("-").isdigit() and len(text) <= 20 and -(2**63) <= int(text) < 2**63
-    return constant(text if is_text else int(text) if whole else float(text))
+    is_integer = not is_text and text.lstrip("-").isdigit() and len(text) <= 20 and -(2**63) <= int(text) < 2**63
+    return constant(text if is_text else int(text) if is_integer else float(text))

@@ -58,7 +58,7 @@ class Quantile:
     @property
     def key(self) -> Hashable:
         """The key shared by quantiles of one column and share in all groups."""
-        return self.share, self.outcomes.table.founds, self.outcomes.rank.tobytes(), self.outcomes.values.tobytes()
+        return self.share, self.outcomes.table.columns, self.outcomes.rank.tobytes(), self.outcomes.values.tobytes()
 
     def counts(self, tests: Vector) -> Vector:
         """Return the counts of rows up to each number, given non-decreasing tests."""
@@ -111,11 +111,11 @@ def _read(scope: Scope, node: exp.Expr) -> tuple[Fraction, exp.Expr, bool]:
         return Fraction(1, 2), node.this, False
     if isinstance(node, exp.WithinGroup):
         order = node.expression
-        asked = order.expressions if isinstance(order, exp.Order) else []
-        if len(asked) != 1:
+        ordered = order.expressions if isinstance(order, exp.Order) else []
+        if len(ordered) != 1:
             message = "WITHIN GROUP takes one column. Write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY column)."
             raise scope.refusal(message, node, "unsupported-aggregate")
-        return _share(scope, node.this.this, node), asked[0].this, bool(asked[0].args.get("desc"))
+        return _share(scope, node.this.this, node), ordered[0].this, bool(ordered[0].args.get("desc"))
     share = node.args.get("quantile") or node.args.get("expression")
     if share is None:
         message = "A quantile takes a column and a share. Write QUANTILE(column, 0.5)."
@@ -123,16 +123,16 @@ def _read(scope: Scope, node: exp.Expr) -> tuple[Fraction, exp.Expr, bool]:
     return _share(scope, share, node), node.this, False
 
 
-def _share(scope: Scope, node: exp.Expr, whole: exp.Expr) -> Fraction:
+def _share(scope: Scope, node: exp.Expr, aggregate: exp.Expr) -> Fraction:
     literal = literal_of(node)
     message = "A quantile takes a share between 0 and 1, such as 0.5; ask for several as several columns."
     if literal is None or literal[1]:
-        raise scope.refusal(message, whole, "bad-share")
+        raise scope.refusal(message, aggregate, "bad-share")
     try:
         share = exact_number(literal[0]) or Fraction(0)
     except ValueError:
-        raise scope.refusal(message, whole, "bad-share") from None
+        raise scope.refusal(message, aggregate, "bad-share") from None
     if not 0 < share < 1:
         message += " The smallest and the largest value have no estimate. Ask for 0.01 or 0.99."
-        raise scope.refusal(message, whole, "bad-share")
+        raise scope.refusal(message, aggregate, "bad-share")
     return share

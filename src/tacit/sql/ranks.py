@@ -72,7 +72,7 @@ def rank_of(
     if order is None or node.args.get("spec"):
         message = "A rank needs an order, as in ROW_NUMBER() OVER (PARTITION BY column ORDER BY COUNT(*) DESC)."
         raise scope.refusal(message, node, "unsupported-window")
-    partition = tuple(position(one) for one in node.args.get("partition_by") or [])
+    partition = tuple(position(key) for key in node.args.get("partition_by") or [])
     return Rank(KINDS[type(node.this)], partition, tuple(key_of(item, position, places) for item in order.expressions))
 
 
@@ -88,11 +88,11 @@ def key_of(
 
 def sort_rows(rows: list[list[Any]], keys: Sequence[Key], plain: Callable[[Any], Any]) -> list[list[Any]]:
     """Return rows in the order of some keys; undefined values come last unless a key says otherwise."""
-    for one in reversed(keys):
-        keyed = [(one.value_of(row, plain), row) for row in rows]
+    for key in reversed(keys):
+        keyed = [(key.value_of(row, plain), row) for row in rows]
         known = [pair for pair in keyed if pair[0] is not None]
-        known.sort(key=lambda pair: (kind_of(pair[0]), pair[0]), reverse=one.descending)
+        known.sort(key=lambda pair: (kind_of(pair[0]), pair[0]), reverse=key.descending)
         unknown = [row for key, row in keyed if key is None]
         sorted_rows = [row for _, row in known]
-        rows = unknown + sorted_rows if one.nulls_first else sorted_rows + unknown
+        rows = unknown + sorted_rows if key.nulls_first else sorted_rows + unknown
     return rows

@@ -61,7 +61,7 @@ def count_unless_number(name: str, public: str) -> Statement:
 
 def first_row(name: str, columns: Sequence[str]) -> Statement:
     """Return the statement of one row, which shows the types of columns."""
-    return print_select(select([column(own) for own in columns], table(name)).limit(1, copy=False))
+    return print_select(select(list(map(column, columns)), table(name)).limit(1, copy=False))
 
 
 def people_in(name: str, key: str) -> Statement:
@@ -72,12 +72,12 @@ def people_in(name: str, key: str) -> Statement:
 def reports_of(name: str, columns: Sequence[str], key: str, people: Sequence[Any]) -> Statement:
     """Return the statement of some people's reports, slot by slot and channel by channel."""
     is_listed = exp.In(this=column(key), expressions=[constant(person) for person in people])
-    query = select([column(own) for own in columns], table(name)).where(is_listed, copy=False)
+    query = select(list(map(column, columns)), table(name)).where(is_listed, copy=False)
     return print_select(query.order_by(report_column("slot"), report_column("channel"), copy=False))
 
 
 def _codes_by(by: Sequence[str]) -> list[exp.Expr]:
-    return [report_column("channel"), report_column("code"), *(column(own) for own in by)]
+    return [report_column("channel"), report_column("code"), *map(column, by)]
 
 
 def rolled_up(name: str, by: Sequence[str], *, again: bool = False) -> Statement:
@@ -105,7 +105,7 @@ def joint_codes(name: str, key: str, channels: Sequence[int]) -> Statement:
     people = group_by(select(codes, table(name)), [column(key)])
     shown = [column(f"c{place}") for place in range(len(channels))]
     query = select([*shown, with_alias(count_people(), "n")], subquery(people, "people"))
-    return print_select(group_by(query, [own.copy() for own in shown]))
+    return print_select(group_by(query, [expression.copy() for expression in shown]))
 
 
 @dataclass(frozen=True)
@@ -134,32 +134,34 @@ def class_sizes(tables: Sequence[ClassTable], *, same_keys: bool) -> Statement:
 
     Keys that are text in one table and numbers in another are compared as text.
     """
-    [first, *others] = [_class_table(own, place, same_keys=same_keys) for place, own in enumerate(tables)]
+    [first, *others] = [_class_table(source, place, same_keys=same_keys) for place, source in enumerate(tables)]
     classes = select([with_alias(count_people(), "n")], first)
     for other in others:
         classes.append("joins", exp.Join(this=other, side="FULL", kind="OUTER", using=[exp.to_identifier("person")]))
-    by = [column(f"{word}{place}") for place, own in enumerate(tables) for word in ("rows_", *_class_columns(own))]
+    by = [
+        column(f"{word}{place}") for place, source in enumerate(tables) for word in ("rows_", *_class_columns(source))
+    ]
     sizes = [(exp.Sum, "people"), (exp.Min, "smallest")]
     shown = [with_alias(cast(of(this=column("n")), "BIGINT"), name) for of, name in sizes]
     return print_select(select(shown, subquery(group_by(classes, by), "classes")))
 
 
-def _class_columns(own: ClassTable) -> list[str]:
-    return [f"p{i}_" for i in range(len(own.public))]
+def _class_columns(source: ClassTable) -> list[str]:
+    return [f"p{i}_" for i in range(len(source.public))]
 
 
-def _class_table(own: ClassTable, place: int, *, same_keys: bool) -> exp.Expr:
+def _class_table(source: ClassTable, place: int, *, same_keys: bool) -> exp.Expr:
     """Return the people of one table: a row each, with the number of their reports and their public values."""
-    key = column(own.key) if same_keys else cast(column(own.key), "VARCHAR")
-    values: list[exp.Expr] = [column(name) for name in own.public]
-    is_row = own.is_one_report or own.is_whole
+    key = column(source.key) if same_keys else cast(column(source.key), "VARCHAR")
+    values: list[exp.Expr] = [column(name) for name in source.public]
+    is_row = source.is_one_report or source.is_whole
     if not is_row:
         values = [exp.Max(this=cast(value, "VARCHAR")) for value in values]
     rows = number(1) if is_row else count_people()
-    public = [with_alias(value, f"{name}{place}") for value, name in zip(values, _class_columns(own), strict=True)]
-    query = select([with_alias(key, "person"), with_alias(rows, f"rows_{place}"), *public], table(own.name))
+    public = [with_alias(value, f"{name}{place}") for value, name in zip(values, _class_columns(source), strict=True)]
+    query = select([with_alias(key, "person"), with_alias(rows, f"rows_{place}"), *public], table(source.name))
     if not is_row:
-        query = group_by(query, [column(own.key)])
-    elif not own.is_one_report:
+        query = group_by(query, [column(source.key)])
+    elif not source.is_one_report:
         query = query.where(*_first(), copy=False)
     return subquery(query, f"t{place}")

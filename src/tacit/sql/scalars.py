@@ -49,11 +49,11 @@ class NotScalar(Exception):  # noqa: N818  it says what a node is not, and never
         self.node = node
 
 
-def strict(function: Callable[..., Any], *given: Function) -> Function:
+def strict(function: Callable[..., Any], *arguments: Function) -> Function:
     """Return a function whose result is NULL where any of its arguments is."""
 
     def evaluate(row: Sequence[Any]) -> Any:
-        values = [one(row) for one in given]
+        values = [argument(row) for argument in arguments]
         return None if any(value is None for value in values) else function(*values)
 
     return evaluate
@@ -144,8 +144,8 @@ def round_half_away(value: Any, digits: Any = 0) -> Any:
         raise ValueError
     unit = Fraction(10) ** -int(digits)
     places = Fraction(_numeric(value)) / unit
-    whole = math.floor(abs(places) + Fraction(1, 2)) * (1 if places >= 0 else -1) * unit
-    return int(whole) if whole.denominator == 1 else whole
+    rounded = math.floor(abs(places) + Fraction(1, 2)) * (1 if places >= 0 else -1) * unit
+    return int(rounded) if rounded.denominator == 1 else rounded
 
 
 def difference(left: Any, right: Any) -> Any:

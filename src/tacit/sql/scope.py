@@ -25,9 +25,9 @@ __all__ = ["LABELS", "BoundColumn", "Joined", "Scope", "Source"]
 
 
 def _label(name: str) -> Public:
-    made = object.__new__(Public)
-    object.__setattr__(made, "name", name)
-    return made
+    label = object.__new__(Public)
+    object.__setattr__(label, "name", name)
+    return label
 
 
 LABELS = {name: _label(name) for name in ("round", "tier")}

@@ -67,7 +67,7 @@ class Selection:
         if self.test is not None:
             rows = [row for row in rows if self.test(row)]
         ranked = [rank.of(rows, plain_cell) for rank in self.ranks]
-        rows = [[*row, *(own[number] for own in ranked)] for number, row in enumerate(rows)]
+        rows = [[*row, *(ranks[number] for ranks in ranked)] for number, row in enumerate(rows)]
         for place, rank in self.shown.items():
             for row, value in zip(rows, ranked[rank], strict=True):
                 row[place] = value
@@ -89,12 +89,12 @@ def rows_of_limit(node: exp.Expr | None, text: str) -> int | None:
     """Return the number of rows that LIMIT, FETCH FIRST or OFFSET names; None without it."""
     if node is None:
         return None
-    given = ("expression", "count", "direction", "limit_options")
+    known = ("expression", "count", "direction", "limit_options")
     count = node.args.get("expression") or node.args.get("count")
     options = node.args.get("limit_options")
-    whole = options is None or not (options.args.get("percent") or options.args.get("with_ties"))
+    is_plain = options is None or not (options.args.get("percent") or options.args.get("with_ties"))
     plain = isinstance(count, exp.Literal) and str(count.this).isdigit() and len(str(count.this)) <= 9
-    if not plain or not whole or any(value for word, value in node.args.items() if word not in given):
+    if not plain or not is_plain or any(value for word, value in node.args.items() if word not in known):
         message = f"{'OFFSET' if isinstance(node, exp.Offset) else 'LIMIT'} takes a whole number of rows, such as 10."
         raise UnsupportedSqlError(message, code="unsupported-limit", text=text, span=span_of(node))
     return int(count.this)  # type: ignore[union-attr]
@@ -131,8 +131,8 @@ class _Reader:
         if isinstance(node, exp.Paren):
             return self.position(node.this)
         if isinstance(node, exp.Literal):
-            whole = not node.is_string and str(node.this).isdigit() and len(str(node.this)) <= 9
-            place = int(node.this) - 1 if whole else -1
+            is_integer = not node.is_string and str(node.this).isdigit() and len(str(node.this)) <= 9
+            place = int(node.this) - 1 if is_integer else -1
         elif isinstance(node, exp.Column) and node.name.lower() in self._names:
             place = self._names.index(node.name.lower())
         elif node in self._outputs:

@@ -28,14 +28,14 @@ def spell_semi_joins(
 
     ``parts`` are the conditions that AND joins in WHERE; ``flatten`` merges the FROM of a subquery.
     """
-    rest: list[exp.Expr] = []
+    remaining: list[exp.Expr] = []
     joins = list(statement.args.get("joins") or [])
     source = statement.args.get("from_")
-    names = {str(one.this.alias_or_name).lower() for one in [*([source] if source else []), *joins]}
+    names = {str(clause.this.alias_or_name).lower() for clause in [*([source] if source else []), *joins]}
     for part in parts:
         inner = _subquery(part)
         if inner is None:
-            rest.append(part.copy())
+            remaining.append(part.copy())
             continue
         merged = flatten(inner.copy())
         aggregates = any(node.find(exp.AggFunc) for node in merged.expressions)  # one row, whoever there is
@@ -52,11 +52,11 @@ def spell_semi_joins(
             join.meta[SEMI_JOIN] = True
         joins += [first, *others]
         where = merged.args.get("where")
-        rest += [exp.Paren(this=where.this.copy())] if where else []
+        remaining += [exp.Paren(this=where.this.copy())] if where else []
     if any(_subquery(part) is not None for part in parts):
         statement = statement.copy()
         statement.set("joins", [join.copy() for join in joins])
-        statement.set("where", exp.Where(this=exp.and_(*rest, wrap=False)) if rest else None)
+        statement.set("where", exp.Where(this=exp.and_(*remaining, wrap=False)) if remaining else None)
     return statement
 
 

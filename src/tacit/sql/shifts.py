@@ -61,24 +61,24 @@ def _of_total(plan: Plan, total: Total) -> Widths | None:
     """Return the widths of a person's contribution to a total; None where only the free bound is known."""
     widths = NONE
     for piece in total.pieces:
-        one = _of_piece(plan, piece)
-        if one is None:
+        widths_of_piece = _of_piece(plan, piece)
+        if widths_of_piece is None:
             return None
-        widths += one
+        widths += widths_of_piece
     return widths
 
 
 def _of_piece(plan: Plan, piece: Piece) -> Widths | None:
     parts = plan.scope.separate(piece.functional)
-    if any(piece.powers.values()) or len(plan.round.stored) > 1 or any(len(one) > 1 for one in parts):
+    if any(piece.powers.values()) or len(plan.round.stored) > 1 or any(len(product) > 1 for product in parts):
         return None
     widths = NONE
     for part in parts:
         for number, local in part.items():
-            one = _of_service(plan, number, local, guarded=bool(piece.guards or piece.powers))
-            if one is None:
+            of_source = _of_service(plan, number, local, guarded=bool(piece.guards or piece.powers))
+            if of_source is None:
                 return None
-            widths += one
+            widths += of_source
     return widths
 
 
@@ -105,15 +105,15 @@ def _coins(channel: Channel, terms: Terms) -> Iterator[tuple[Vector, Vector, Vec
     weights = np.array([weight for weight, _ in terms])
     for index, view in enumerate(channel.views):
         oracle, share = view.oracle, channel.probability(index)
-        own = [Reading(channel, {index: reading.products.get(index, [])}) for _, reading in terms]
-        own = [reading if reading.products[index] else Reading(channel, {}) for reading in own]
-        if not any(reading.products for reading in own):
+        readings = [Reading(channel, {index: reading.products.get(index, [])}) for _, reading in terms]
+        readings = [reading if reading.products[index] else Reading(channel, {}) for reading in readings]
+        if not any(reading.products for reading in readings):
             yield np.zeros(1), np.zeros(1), np.array([share])
         elif oracle.alphabet > WHOLE_ALPHABET:
-            ends = np.array([view_bounds(reading) for reading in own])
+            ends = np.array([view_bounds(reading) for reading in readings])
             ordered = np.sort(ends * weights[:, None], axis=1).sum(axis=0)
             yield ordered[:1], ordered[1:], np.array([share])
         else:
-            values = contributions(channel, own, view.offset + np.arange(oracle.alphabet)) @ weights
+            values = contributions(channel, readings, view.offset + np.arange(oracle.alphabet)) @ weights
             rows = values[1:].reshape(-1, oracle.g) if isinstance(oracle, LinearHash) else values[None, :]
             yield rows.min(axis=1), rows.max(axis=1), np.full(len(rows), share / len(rows))

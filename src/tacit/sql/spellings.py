@@ -19,8 +19,8 @@ def expand(statement: exp.Select) -> exp.Select:
 
 
 def _rewritten(node: exp.Expr) -> exp.Expr:
-    made = REWRITTEN.get(type(node))
-    expanded = made(node) if made is not None else None
+    rewrite = REWRITTEN.get(type(node))
+    expanded = rewrite(node) if rewrite is not None else None
     return node if expanded is None else expanded
 
 
@@ -32,7 +32,7 @@ def is_histogram(node: exp.Expr) -> bool:
 def _histogram(select: exp.Select) -> None:
     """Expand HISTOGRAM(column) to bins and the count of each."""
     group = select.args.get("group")
-    keys = [one.unalias() for one in (group.expressions if group is not None else [])]
+    keys = [key.unalias() for key in (group.expressions if group is not None else [])]
     positions = [str(key.this) for key in keys if isinstance(key, exp.Literal)]
     names = [key.name.lower() for key in keys if isinstance(key, exp.Column)]
     outputs: list[exp.Expr] = []
@@ -48,7 +48,7 @@ def _histogram(select: exp.Select) -> None:
         outputs.append(exp.alias_(exp.Count(this=exp.Star()), node.alias or "count", quoted=True))
     if more:
         select.set("expressions", outputs)
-        select.set("group", exp.Group(expressions=[*keys, *(one.copy() for one in more)]))
+        select.set("group", exp.Group(expressions=[*keys, *(key.copy() for key in more)]))
 
 
 def _group_by_all(select: exp.Select) -> None:
@@ -58,7 +58,7 @@ def _group_by_all(select: exp.Select) -> None:
         plain = [
             expression.unalias() for expression in select.expressions if not expression.find(exp.AggFunc, exp.Window)
         ]
-        select.set("group", exp.Group(expressions=[one.copy() for one in plain]) if plain else None)
+        select.set("group", exp.Group(expressions=[key.copy() for key in plain]) if plain else None)
 
 
 def _order_by_all(select: exp.Select) -> None:
@@ -91,7 +91,9 @@ def _rows_in(node: exp.In) -> exp.Expr | None:
     equal = []
     for row in rows:
         pairs = zip(columns, row.expressions, strict=True)
-        equal.append(exp.Paren(this=exp.and_(*(exp.EQ(this=one.copy(), expression=v.copy()) for one, v in pairs))))
+        equal.append(
+            exp.Paren(this=exp.and_(*(exp.EQ(this=column.copy(), expression=v.copy()) for column, v in pairs)))
+        )
     return exp.Paren(this=exp.or_(*equal))
 
 
@@ -104,8 +106,8 @@ def _any_of(node: exp.EQ) -> exp.Expr | None:
 def _none_of(node: exp.NEQ) -> exp.Expr | None:
     """Return <> ALL([…]) as NOT IN (…)."""
     every = node.expression
-    given = every.expressions if isinstance(every, exp.Anonymous) and str(every.this).lower() == "all" else []
-    values = _array(given[0] if len(given) == 1 else None)
+    arguments = every.expressions if isinstance(every, exp.Anonymous) and str(every.this).lower() == "all" else []
+    values = _array(arguments[0] if len(arguments) == 1 else None)
     return exp.Not(this=exp.In(this=node.this.copy(), expressions=values)) if values else None
 
 

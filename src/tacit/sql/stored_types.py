@@ -98,7 +98,7 @@ class StoredTypes:
 
     def numbers(self, expressions: Iterable[exp.Expr]) -> set[tuple[int, str]]:
         """Return sources and names of columns that are stored as text and read as numbers."""
-        columns = [one.this for expression in expressions for one in expression.find_all(AsNumber)]
+        columns = [node.this for expression in expressions for node in expression.find_all(AsNumber)]
         return {
             (number, str(column.name))
             for column in columns

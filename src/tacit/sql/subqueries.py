@@ -28,13 +28,13 @@ def scalar(scope: Scope, node: exp.Subquery) -> tuple[exp.Expr, Total]:
     plain = isinstance(inner, exp.Select) and not any(v for k, v in inner.args.items() if v and k not in CLAUSES)
     if not plain or len(inner.expressions) != 1 or _tables(inner) != _known_names(scope):
         raise scope.refusal(message, node, "unsupported-subquery")
-    asked = inner.expressions[0].unalias()
+    output = inner.expressions[0].unalias()
     where = inner.args.get("where")
-    parts = [asked, *([where.this] if where else [])]
+    parts = [output, *([where.this] if where else [])]
     if len(scope.sources) == 1:
         for column in (column for part in parts for column in part.find_all(exp.Column)):
             column.set("table", None)
-    return asked, scope.rows * holds(scope, where.this) if where else scope.rows
+    return output, scope.rows * holds(scope, where.this) if where else scope.rows
 
 
 def _tables(inner: exp.Select) -> list[str]:

@@ -100,15 +100,15 @@ def plus(parts: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _fold(operator: type[exp.Binary], parts: Sequence[exp.Expr]) -> exp.Expr:
-    [whole, *others] = parts
+    [result, *others] = parts
     for other in others:
-        whole = operator(this=whole, expression=other)
-    return whole
+        result = operator(this=result, expression=other)
+    return result
 
 
-def one_where(condition: exp.Expr, one: float = 1.0, zero: float = 0.0) -> exp.Case:
+def one_where(condition: exp.Expr, then: float = 1.0, otherwise: float = 0.0) -> exp.Case:
     """Return one number where a condition holds, and another elsewhere."""
-    return exp.Case(ifs=[exp.If(this=condition, true=number(one))], default=number(zero))
+    return exp.Case(ifs=[exp.If(this=condition, true=number(then))], default=number(otherwise))
 
 
 def count_people(weight: exp.Expr | None = None) -> exp.Expr:

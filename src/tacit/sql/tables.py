@@ -100,9 +100,9 @@ def scope_of(
         if table.join is not None:
             _check_kind(table.join, service, text)
         if table.join is not None and names:
-            others = {alias.lower(): one.key for one, aliases in names for alias in aliases}
+            others = {alias.lower(): other.key for other, aliases in names for alias in aliases}
             _check_key(table.join, service, others, table, text)
-        before = [aliases for one, aliases in names if one == service]
+        before = [aliases for other, aliases in names if other == service]
         if before and service.rows_at_most == 1:
             before[0].append(table.alias)
         else:
@@ -155,8 +155,8 @@ def _join(scope: Scope, table: Named, dimension: Dimension, text: str) -> Joined
         column = exp.column(using[0].copy())
     elif isinstance(on, exp.EQ) and isinstance(on.this, exp.Column) and isinstance(on.expression, exp.Column):
         sides = [on.this, on.expression]
-        own = [s for s in sides if (s.table.lower(), s.name.lower()) == (table.alias.lower(), dimension.key.lower())]
-        column = next((side for side in sides if side not in own), None) if len(own) == 1 else None
+        keys = [s for s in sides if (s.table.lower(), s.name.lower()) == (table.alias.lower(), dimension.key.lower())]
+        column = next((side for side in sides if side not in keys), None) if len(keys) == 1 else None
     if column is None:
         raise refusal
     bound = scope.find(column)
@@ -190,6 +190,6 @@ def check_rounds(statement: exp.Select, question: str, *, superpopulation: bool)
     group = statement.args.get("group")
     by_round = any(column.name.lower() == "round" for column in (group.find_all(exp.Column) if group else ()))
     if not by_round and (superpopulation or statement.find(exp.Distinct)):
-        what = "superpopulation=True" if superpopulation else "COUNT(DISTINCT …)"
-        message = f"{what} over several rounds would count people once per round. Add GROUP BY round."
+        cause = "superpopulation=True" if superpopulation else "COUNT(DISTINCT …)"
+        message = f"{cause} over several rounds would count people once per round. Add GROUP BY round."
         raise UnsupportedSqlError(message, code="several-rounds", text=question)

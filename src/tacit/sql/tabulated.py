@@ -39,7 +39,7 @@ class Tabulated:
     """The values of an expression; an axis for each attribute."""
 
     scope: Scope
-    founds: tuple[BoundColumn, ...]
+    columns: tuple[BoundColumn, ...]
     values: Values
 
     def where(self, test: Callable[[Any], bool]) -> Total:
@@ -49,21 +49,21 @@ class Tabulated:
     def total(self, weights: npt.ArrayLike) -> Total:
         """Return the total with a weight for each combination."""
         table = np.asarray(weights, dtype=np.float64)
-        if not self.founds:
+        if not self.columns:
             return self.scope.one.scaled(float(table))
-        if len(self.founds) == 1:
-            return self.scope.total(self.founds[0], table)
+        if len(self.columns) == 1:
+            return self.scope.total(self.columns[0], table)
         longest = int(np.argmax(table.shape))
         others = [axis for axis in range(table.ndim) if axis != longest]
         marks = [np.eye(size) for size in table.shape]
         terms = []
         for place in itertools.product(*(range(table.shape[axis]) for axis in others)):
             index: list[Any] = [slice(None)] * table.ndim
-            for axis, own in zip(others, place, strict=True):
-                index[axis] = own
+            for axis, i in zip(others, place, strict=True):
+                index[axis] = i
             if table[tuple(index)].any():
-                factors = {self.founds[axis].place: marks[axis][own] for axis, own in zip(others, place, strict=True)}
-                terms.append(Term(1.0, factors | {self.founds[longest].place: table[tuple(index)]}))
+                factors = {self.columns[axis].place: marks[axis][i] for axis, i in zip(others, place, strict=True)}
+                terms.append(Term(1.0, factors | {self.columns[longest].place: table[tuple(index)]}))
         functional = Functional(self.scope.sizes, tuple(terms))
         return Total.of(functional * Functional.constant(self.scope.sizes))  # merges terms that differ in one attribute
 
@@ -118,7 +118,7 @@ def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
     values = np.empty(tuple(sizes), dtype=object)
     try:
         for index in itertools.product(*map(range, sizes)):
-            values[index] = function([own[index[axis]] for own, axis in zip(domains, place, strict=True)])
+            values[index] = function([domain[index[axis]] for domain, axis in zip(domains, place, strict=True)])
     except TacitError:
         raise
     except ZeroDivisionError:

@@ -151,9 +151,9 @@ def category_vector(attribute: Categorical, wanted: list[str | int]) -> Vector:
     for value in wanted:
         if value not in attribute.values:
             known = ", ".join(map(str, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
-            listed = [str(own).lower() for own in attribute.values]
+            listed = [str(listed).lower() for listed in attribute.values]
             near = get_close_matches(str(value).lower(), _likely(str(value).lower(), listed), 1, 0.6)
-            meant = [own for own in attribute.values if str(own).lower() in near]
+            meant = [label for label in attribute.values if str(label).lower() in near]
             hint = f" Did you mean {str(meant[0])!r}?" if meant else ""
             message = f"{attribute.name} has no value {str(value)[:40]!r}.{hint} Values: {known}."
             raise BindError(message, code="unknown-value")
@@ -164,9 +164,9 @@ def category_vector(attribute: Categorical, wanted: list[str | int]) -> Vector:
 def _likely(value: str, listed: list[str]) -> list[str]:
     """Return candidates for a hint: of many values, those with the longest common beginning."""
     length = len(value) if len(listed) > MOST_TRIED else 0
-    while length and not any(own.startswith(value[:length]) for own in listed):
+    while length and not any(text.startswith(value[:length]) for text in listed):
         length -= 1
-    return [own for own in listed if own.startswith(value[:length])][:MOST_TRIED]
+    return [text for text in listed if text.startswith(value[:length])][:MOST_TRIED]
 
 
 def _tick(attribute: Ordinal, literal: str, *, is_text: bool) -> Fraction:

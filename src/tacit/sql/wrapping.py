@@ -139,5 +139,5 @@ WRAPPERS: dict[type[exp.Expr], Callable[..., After | None]] = {
 
 def wrapper(node: exp.Expr) -> After | None:
     """Return the function that a node applies to its aggregate; None for other nodes."""
-    made = WRAPPERS.get(type(node))
-    return made(node) if made is not None else None
+    build = WRAPPERS.get(type(node))
+    return build(node) if build is not None else None

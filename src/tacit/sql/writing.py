@@ -44,26 +44,26 @@ def text_of(model: object) -> str:
     FROM shop
     WHERE age >= 30
     """
-    given = _object(model, "A model")
-    outputs = [_output(_object(item, "An output")) for item in _list(given, "outputs")]
-    tables = [_object(item, "A table") for item in _list(given, "tables")]
+    fields = _object(model, "A model")
+    outputs = [_output(_object(item, "An output")) for item in _list(fields, "outputs")]
+    tables = [_object(item, "A table") for item in _list(fields, "tables")]
     if not outputs or not tables:
         message = "A question needs at least one output and one table."
         raise _wrong(message)
     lines = [f"SELECT {', '.join(map(_sql, outputs))}", f"FROM {_table(tables[0])}"]
     lines += [f"JOIN {_join(table)}" for table in tables[1:]]
-    if given.get("where") is not None:
-        lines.append(f"WHERE {_sql(_condition(given['where']))}")
-    group = [_sql(_expression(item)) for item in _list(given, "group")]
+    if fields.get("where") is not None:
+        lines.append(f"WHERE {_sql(_condition(fields['where']))}")
+    group = [_sql(_expression(item)) for item in _list(fields, "group")]
     if group:
         lines.append(f"GROUP BY {', '.join(group)}")
-    if given.get("having") is not None:
-        lines.append(f"HAVING {_sql(_condition(given['having']))}")
-    order = [_object(item, "An order") for item in _list(given, "order")]
+    if fields.get("having") is not None:
+        lines.append(f"HAVING {_sql(_condition(fields['having']))}")
+    order = [_object(item, "An order") for item in _list(fields, "order")]
     if order:
         keys = [_sql(_expression(item.get("by"))) + (" DESC" if item.get("descending") else "") for item in order]
         lines.append(f"ORDER BY {', '.join(keys)}")
-    limit = given.get("limit")
+    limit = fields.get("limit")
     if limit is not None:
         if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit < 10**18:
             message = "limit must be a whole number."
@@ -76,15 +76,15 @@ def _wrong(message: str) -> UsageError:
     return UsageError(message, code="bad-model")
 
 
-def _object(value: object, what: str) -> Mapping[str, Any]:
+def _object(value: object, subject: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        message = f"{what} must be an object."
+        message = f"{subject} must be an object."
         raise _wrong(message)
     return value
 
 
-def _list(given: Mapping[str, Any], word: str) -> Sequence[Any]:
-    items = given.get(word)
+def _list(fields: Mapping[str, Any], word: str) -> Sequence[Any]:
+    items = fields.get(word)
     if items is None:
         return []
     if not isinstance(items, list | tuple):
@@ -108,8 +108,8 @@ def _expression(text: object) -> exp.Expr:
         message = "A piece of text in the model is not one SQL expression."
         raise _wrong(message)
     node: exp.Expr = statement.expressions[0]
-    whole = statement.args["from_"].this
-    if isinstance(node, exp.Alias) or whole.sql() != "t" or any(part.comments for part in statement.walk()):
+    source = statement.args["from_"].this
+    if isinstance(node, exp.Alias) or source.sql() != "t" or any(part.comments for part in statement.walk()):
         message = "A piece of text in the model is not one SQL expression."
         raise _wrong(message)
     return node
@@ -130,76 +130,76 @@ def _identifier(text: object) -> exp.Identifier:
     return exp.to_identifier(text, quoted=not _NAME.match(text))
 
 
-def _output(given: Mapping[str, Any]) -> exp.Expr:
-    kind, name = given.get("kind"), given.get("name")
+def _output(output: Mapping[str, Any]) -> exp.Expr:
+    kind, name = output.get("kind"), output.get("name")
     if kind == "group":
-        node = _column(given.get("column"))
+        node = _column(output.get("column"))
     elif kind == "measure":
-        node = _measure(given)
+        node = _measure(output)
     elif kind in ("bands", "formula"):
-        node = _expression(given.get("text"))
+        node = _expression(output.get("text"))
     else:
         message = "kind must be group, measure, formula or bands."
         raise _wrong(message)
     return exp.Alias(this=node, alias=_identifier(name)) if name else node
 
 
-def _measure(given: Mapping[str, Any]) -> exp.Expr:
-    function, of = given.get("function"), given.get("of")
+def _measure(measure: Mapping[str, Any]) -> exp.Expr:
+    function, of = measure.get("function"), measure.get("of")
     if not isinstance(function, str) or function not in FUNCTIONS:
         message = f"function must be one of {', '.join(FUNCTIONS)}."
         raise _wrong(message)
     inner: exp.Expr = exp.Star() if of == "*" else _expression(of)
-    if given.get("distinct"):
+    if measure.get("distinct"):
         inner = exp.Distinct(expressions=[inner])
     aggregate = FUNCTIONS[function](this=inner)
-    where = given.get("where")
+    where = measure.get("where")
     if where is None:
         return aggregate
     return exp.Filter(this=aggregate, expression=exp.Where(this=_condition(where)))
 
 
-def _table(given: Mapping[str, Any]) -> str:
-    alias = given.get("alias")
-    return _sql(_identifier(given.get("name"))) + (f" AS {_sql(_identifier(alias))}" if alias else "")
+def _table(table: Mapping[str, Any]) -> str:
+    alias = table.get("alias")
+    return _sql(_identifier(table.get("name"))) + (f" AS {_sql(_identifier(alias))}" if alias else "")
 
 
-def _join(given: Mapping[str, Any]) -> str:
-    if given.get("using") is not None:
-        return f"{_table(given)} USING ({_sql(_identifier(given['using']))})"
-    sides = _list(given, "on")
+def _join(table: Mapping[str, Any]) -> str:
+    if table.get("using") is not None:
+        return f"{_table(table)} USING ({_sql(_identifier(table['using']))})"
+    sides = _list(table, "on")
     if len(sides) != 2:
         message = "A joined table needs using (the name of a key) or on (two columns)."
         raise _wrong(message)
-    return f"{_table(given)} ON {_sql(_column(sides[0]))} = {_sql(_column(sides[1]))}"
+    return f"{_table(table)} ON {_sql(_column(sides[0]))} = {_sql(_column(sides[1]))}"
 
 
 def _condition(model: object, depth: int = 0) -> exp.Expr:
-    given = _object(model, "A condition")
+    condition = _object(model, "A condition")
     if depth > DEEPEST:
         message = f"Conditions are nested more than {DEEPEST} deep."
         raise _wrong(message)
     for word, join in (("all", exp.and_), ("any", exp.or_)):
-        if word in given:
-            parts = [_condition(part, depth + 1) for part in _list(given, word)]
+        if word in condition:
+            parts = [_condition(part, depth + 1) for part in _list(condition, word)]
             if not parts:
                 message = f"{word} must be a list of at least one condition."
                 raise _wrong(message)
             return join(*parts, copy=False)
-    if "not" in given:
-        inner = _condition(given["not"], depth + 1)
+    if "not" in condition:
+        inner = _condition(condition["not"], depth + 1)
         return exp.Not(this=exp.Paren(this=inner))
-    return _comparison(_column(given.get("column")), given)
+    return _comparison(_column(condition.get("column")), condition)
 
 
-def _comparison(column: exp.Expr, given: Mapping[str, Any]) -> exp.Expr:
-    sign = str(given.get("op"))
+def _comparison(column: exp.Expr, condition: Mapping[str, Any]) -> exp.Expr:
+    sign = str(condition.get("op"))
     if sign in SIGNS:
-        return SIGNS[sign](this=column, expression=_constant(given.get("value")))
+        return SIGNS[sign](this=column, expression=_constant(condition.get("value")))
     if sign in ("is null", "is not null"):
         test: exp.Expr = exp.Is(this=column, expression=exp.Null())
         return exp.Not(this=test) if sign == "is not null" else test
-    values = [_constant(value) for value in _list(given, "values")]
+    values = [_constant(value) for value in _list(condition, "values")]
     if sign == "between" and len(values) == 2:
         return exp.Between(this=column, low=values[0], high=values[1])
     if sign in ("in", "not in") and values:
@@ -210,8 +210,8 @@ def _comparison(column: exp.Expr, given: Mapping[str, Any]) -> exp.Expr:
 
 
 def _constant(model: object) -> exp.Expr:
-    given = _object(model, "A value")
-    kind, value = next(iter(given.items()), ("", None))
+    constant = _object(model, "A value")
+    kind, value = next(iter(constant.items()), ("", None))
     if kind == "column":
         return _column(value)
     if kind == "flag" and isinstance(value, bool):
