@@ -10,7 +10,7 @@ from tacit.contract.oracles import Oracle
 from tacit.model import settled
 from tacit.model.evidence import NoisyTable, observe
 from tacit.model.model import Model
-from tacit.model.pairs import cell_noise, own_noise
+from tacit.model.pairs import cell_noise, proportional_noise
 from tacit.model.reports import Reports, model_of
 
 CELLS = 64
@@ -28,14 +28,14 @@ def test_the_variance_of_a_difference_of_two_cells_is_that_of_their_people(cells
     squared = float(oracle.keep - oracle.lie) ** 2
     shares = np.zeros(cells)
     shares[:2] = 0.6, 0.1
-    own = own_noise(oracle)
+    own = proportional_noise(oracle)
     variance = cell_noise(oracle) * ((1 - own) + own * cells * shares)
     exact = (one * 0.7 + neither * 0.3) / squared
     assert variance[0] + variance[1] == pytest.approx(exact, rel=0.04)
 
 
 def test_observations_have_the_variances_of_the_people_expected() -> None:
-    table = NoisyTable((0,), (np.arange(4) // 2,), np.array([0.9, 0.1]), np.asarray(100.0), own=0.5)
+    table = NoisyTable((0,), (np.arange(4) // 2,), np.array([0.9, 0.1]), np.asarray(100.0), proportional=0.5)
     fine = ([np.arange(4)], [np.full(4, 0.25)])
     even, uneven = observe([table], (0,), *fine), observe([table], (0,), *fine, np.array([0.7, 0.2, 0.1, 0.0]))
     assert even.weight.tolist() == [100.0, 100.0]

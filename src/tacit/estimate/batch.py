@@ -86,8 +86,8 @@ class FunctionalBatch:
             added = reports * self._beside(view)
             for batch in self.terms:
                 if batch.grid.reads(view):
-                    own = batch.totals(tallies, frozenset((view,)), reports)
-                    added += np.bincount(batch.owner, own, minlength=self.count)
+                    totals_of_terms = batch.totals(tallies, frozenset((view,)), reports)
+                    added += np.bincount(batch.owner, totals_of_terms, minlength=self.count)
             known[view] = added
         return known[view]
 
@@ -117,11 +117,11 @@ class FunctionalBatch:
         """
         parts: dict[int, Vector] = {}
         for batch in self.terms:
-            for view, own in batch.variances().items():
-                added = np.asarray(np.bincount(batch.owner, own, minlength=self.count), np.float64)
+            for view, variances in batch.variances().items():
+                added = np.asarray(np.bincount(batch.owner, variances, minlength=self.count), np.float64)
                 parts[view] = parts[view] + added if view in parts else added
-        whole = sum(parts.values(), np.zeros(self.count))
-        return {view: float((own / np.where(whole, whole, 1.0)).max()) for view, own in parts.items()}
+        total = sum(parts.values(), np.zeros(self.count))
+        return {view: float((part / np.where(total, total, 1.0)).max()) for view, part in parts.items()}
 
     def ranges(self, channel: Channel) -> tuple[Vector, Vector] | None:
         """Return the smallest and largest contribution of any code to each functional; None for too many codes."""
@@ -207,12 +207,12 @@ def variance_shares(decoder: Decoder, attributes: Iterable[tuple[int, ...]]) -> 
     typical = []
     for attribute in attributes:
         for halves in itertools.product((False, True), repeat=len(attribute)):
-            made = Functional.constant(sizes)
+            functional = Functional.constant(sizes)
             for i, half in zip(attribute, halves, strict=True):
                 values = np.arange(sizes[i])
                 vector = abs(values - sizes[i] // 2) <= (sizes[i] // 4 if half else 0)
-                made = made * Functional.of(sizes, i, vector)
-            typical.append(made)
+                functional = functional * Functional.of(sizes, i, vector)
+            typical.append(functional)
     batch = _batch_of(decoder, typical)
     return batch.variance_shares() if batch is not None else {}
 
@@ -231,7 +231,7 @@ def _products_at(cells: Codes, axes: Sequence[Vector], picks: Codes) -> Vector:
     """Return the value of each product at each cell; 0 at cell -1."""
     places = np.unravel_index(np.maximum(cells, 0), [axis.shape[1] for axis in axes])
     values = np.ones((len(cells), len(picks)))
-    for k, own in enumerate(axes):
-        values *= own[picks[:, k]][:, places[k]].T
+    for k, marks in enumerate(axes):
+        values *= marks[picks[:, k]][:, places[k]].T
     values[cells < 0] = 0.0
     return values

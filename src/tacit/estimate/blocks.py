@@ -125,11 +125,11 @@ def _make_blocks(batch: FunctionalBatch, views: int) -> tuple[list[Block], tuple
         if key not in classes:
             classes[key] = _share(batch, key)
         shared, directions = classes[key]
-        made = [
-            Reading(terms[number], Way(terms[number].grid, terms[number].busy, shown), depth, own)
-            for (number, shown, depth), own in zip(readings, directions, strict=True)
+        read = [
+            Reading(terms[number], Way(terms[number].grid, terms[number].busy, shown), depth, direction)
+            for (number, shown, depth), direction in zip(readings, directions, strict=True)
         ]
-        blocks.append(Block(alike, tuple(made), shared))
+        blocks.append(Block(alike, tuple(read), shared))
     return blocks, joint
 
 
@@ -145,7 +145,7 @@ def totals_of(batch: FunctionalBatch, tallies: Tallies) -> Vector:
         gathered[block.shared] = reports, [x + y for x, y in zip(sums, rows, strict=True)] if sums else rows
     for shared, (reports, sums) in gathered.items():
         totals += reports * shared.constants
-        totals += sum(row @ own for row, own in zip(sums, shared.coefficients, strict=True))
+        totals += sum(row @ coefficients for row, coefficients in zip(sums, shared.coefficients, strict=True))
     return totals
 
 
@@ -181,7 +181,7 @@ def _layout(grids: tuple[tuple[Grid, tuple[bool, ...]], ...], views: int) -> tup
             joint.append(view)
         else:
             alike.setdefault(tuple(key), []).append(view)
-    return tuple((tuple(own), key) for key, own in alike.items()), tuple(joint)
+    return tuple((tuple(views_alike), key) for key, views_alike in alike.items()), tuple(joint)
 
 
 def _share(batch: FunctionalBatch, key: tuple[tuple[int, int | None], ...]) -> tuple[Shared, tuple[Vector, ...]]:
@@ -189,8 +189,8 @@ def _share(batch: FunctionalBatch, key: tuple[tuple[int, int | None], ...]) -> t
     constants = batch.beside(frozenset(number for number, _ in key))
     gathered = []
     for number, shown in key:
-        own, beside = batch.terms[number].coefficients_of(shown, batch.count)
-        gathered.append(own)
+        coefficients, beside = batch.terms[number].coefficients_of(shown, batch.count)
+        gathered.append(coefficients)
         constants = constants + beside
     if not gathered:
         none = np.zeros(batch.count)
@@ -202,7 +202,7 @@ def _share(batch: FunctionalBatch, key: tuple[tuple[int, int | None], ...]) -> t
     rounded = np.ascontiguousarray(np.round(scaled, DIGITS).T) + 0.0  # no negative zeros
     directions = np.array([known.setdefault(row.tobytes(), len(known)) for row in rounded])
     first = np.unique(directions, return_index=True)[1]
-    ends = np.cumsum([len(own) for own in gathered])[:-1]
+    ends = np.cumsum([len(coefficients) for coefficients in gathered])[:-1]
     return Shared(tuple(gathered), constants, largest, directions), tuple(np.split(scaled[:, first], ends))
 
 
@@ -252,8 +252,8 @@ def _cells(way: Way, view: int, axis: int | None) -> int:
     """Return the number of the shown attribute's cells, without extra cells."""
     if axis is None:
         return 1
-    own = way.grid.service.channels[0].views[view]
-    return own.oracle.sizes[axis] - (way.grid.extras if axis == 0 else 0)
+    compiled = way.grid.service.channels[0].views[view]
+    return compiled.oracle.sizes[axis] - (way.grid.extras if axis == 0 else 0)
 
 
 def _extra_cells(oracle: Oracle, extras: int) -> Codes:
@@ -265,10 +265,10 @@ def _extra_cells(oracle: Oracle, extras: int) -> Codes:
 def _beside(way: Way, view: int) -> tuple[int | None, list[Vector], float]:
     """Return the axis of the shown attribute, the split of 1 over all other axes, and what idle roots multiply by."""
     grid = way.grid
-    own, source = grid.service.channels[0].views[view], grid.source(view)
+    compiled, source = grid.service.channels[0].views[view], grid.source(view)
     factor, axis = 1.0, None
     vectors = []
-    for place, (i, size) in enumerate(zip(own.active, own.oracle.sizes, strict=True)):
+    for place, (i, size) in enumerate(zip(compiled.active, compiled.oracle.sizes, strict=True)):
         behind = grid.extras if place == 0 else 0
         k = grid.attributes.index(i) if i in grid.attributes else None
         if k is not None and k == way.shown:
@@ -278,7 +278,7 @@ def _beside(way: Way, view: int) -> tuple[int | None, list[Vector], float]:
             real = _ones(grid, k, source.trace[k])
         vectors.append(np.concatenate([real, np.zeros(behind)]) if behind else real)
     for k, i in enumerate(grid.attributes):
-        if i not in own.active and not way.busy[k]:
+        if i not in compiled.active and not way.busy[k]:
             factor *= float(_ones(grid, k, source.trace[k])[0])
     return axis, vectors, factor
 

@@ -73,16 +73,16 @@ class Grid:
         service: ServiceContract,
         attributes: tuple[int, ...],
         *,
-        own: bool = False,
-        whole: bool = False,
+        informative: bool = False,
+        together: bool = False,
         exact: Sequence[int] | None = None,
     ) -> None:
-        """Use all views, or only those that show the ``whole`` set; with ``exact``, those that show nothing else."""
+        """Use all views, ``informative`` ones, those that show all ``together``, or only these: of ``exact`` views."""
         self.service, self.attributes = service, attributes
-        self.extras, self._own, self._among = service.extras, own, exact
-        self.sources = [source for source in self._sources() if all(source.trace) or not (whole or exact is not None)]
-        if exact is not None:
-            self.sources = [source for source in self.sources if source.pure]
+        self.extras, self._informative, self._among = service.extras, informative, exact
+        self.sources = list(self._sources())
+        if together or exact is not None:
+            self.sources = [source for source in self.sources if all(source.trace) and (source.pure or exact is None)]
         self.depths = [sorted({source.trace[k] for source in self.sources}) for k in range(len(attributes))]
 
     def _sources(self) -> Iterator[Source]:
@@ -90,7 +90,7 @@ class Grid:
             for v in range(len(channel.views)) if self._among is None else self._among:
                 view = channel.views[v]
                 trace = tuple(view.levels[i] for i in self.attributes)
-                if not any(trace) and view.oracle.domain > 1 and (self._own or not self.extras):
+                if not any(trace) and view.oracle.domain > 1 and (self._informative or not self.extras):
                     continue  # it carries only noise about these attributes
                 others = [
                     self.service.levels[i][view.levels[i]].cells
@@ -107,8 +107,8 @@ class Grid:
     @cached_property
     def is_grid(self) -> bool:
         """Whether the traces are all combinations of some levels, including single values."""
-        own = zip(self.attributes, self.depths, strict=True)
-        finest = all(depths[-1:] == [self.service.levels[i].finest] for i, depths in own)
+        by_attribute = zip(self.attributes, self.depths, strict=True)
+        finest = all(depths[-1:] == [self.service.levels[i].finest] for i, depths in by_attribute)
         traces = {source.trace for source in self.sources}
         needed = [trace for trace in itertools.product(*self.depths) if any(trace) or self.extras]
         return finest and all(trace in traces for trace in needed)
@@ -148,19 +148,19 @@ class Grid:
         """Total weight with which views show an extra cell."""
         return sum(source.cell_weight for source in self.sources)
 
-    def known_share(self, asked: Vector, beside: Vector) -> Vector:
+    def known_share(self, products: Vector, beside: Vector) -> Vector:
         """Return kappa: the multiple of 1, whose total is known, that minimises what has to be read.
 
-        ``asked`` is, for each term, its value on records times the product of ``1'G^-1 f`` over attributes; ``beside``
-        the sum of its values on extra cells.
+        ``products`` is, for each term, its value on records times the product of ``1'G^-1 f`` over attributes;
+        ``beside`` the sum of its values on extra cells.
         """
-        whole = math.prod(float(tree.ones_solved.sum()) for tree in self.trees)
+        ones = math.prod(float(tree.ones_solved.sum()) for tree in self.trees)
         if not self.attributes:
             total = sum(source.weight for source in self.sources)
-            asked, whole = asked / total, whole / total
+            products, ones = products / total, ones / total
         if self.extras:
-            asked, whole = asked + beside / self.cell_weight, whole + self.extras / self.cell_weight
-        return asked / whole
+            products, ones = products + beside / self.cell_weight, ones + self.extras / self.cell_weight
+        return products / ones
 
     @cached_property
     def read_shares(self) -> list[tuple[Source, float]]:
@@ -247,7 +247,7 @@ class Decoder:
                 return [self._sets.whole(terms, home)]
             return list(self._sets.parts(terms, home)) if home else None
         grid = self._grid(terms.attributes)
-        grid = grid if grid.is_grid else self._grid(terms.attributes, whole=True)
+        grid = grid if grid.is_grid else self._grid(terms.attributes, together=True)
         return [(grid, terms)] if grid.is_grid else None
 
     @cached_property
@@ -262,15 +262,15 @@ class Decoder:
             telling = frozenset(i for i in view.active if self.service.levels[i][view.levels[i]].cells > 1)
             views.setdefault(telling, []).append(v)
         grids = {}
-        for own in shown:
-            exact = [v for telling, numbers in views.items() if telling <= {*own} for v in numbers]
-            grids[own] = Grid(self.service, own, exact=sorted(exact))
+        for attributes in shown:
+            exact = [v for telling, numbers in views.items() if telling <= {*attributes} for v in numbers]
+            grids[attributes] = Grid(self.service, attributes, exact=sorted(exact))
         return Sets(self.service, grids) if all(grid.is_grid for grid in grids.values()) else None
 
-    def _grid(self, attributes: tuple[int, ...], *, own: bool = False, whole: bool = False) -> Grid:
-        key = attributes, own, whole
+    def _grid(self, attributes: tuple[int, ...], *, informative: bool = False, together: bool = False) -> Grid:
+        key = attributes, informative, together
         if key not in self._grids:
-            self._grids[key] = Grid(self.service, attributes, own=own, whole=whole)
+            self._grids[key] = Grid(self.service, attributes, informative=informative, together=together)
         return self._grids[key]
 
     def _multiply(self, term: Term, attributes: tuple[int, ...]) -> tuple[Factor, ...]:
@@ -278,17 +278,17 @@ class Decoder:
         used: set[int] = set()
         factors: list[Factor] = []
         for i in attributes:
-            grid = self._grid((i,), own=True)
+            grid = self._grid((i,), informative=True)
             channels = {source.channel for source in grid.sources}
             if not grid.is_grid or used & channels:
                 raise self._refusal(attributes)
             used |= channels
             collected = _Collected(self.service)
-            own = {i: term.factors[i]}
+            factors_of_term = {i: term.factors[i]}
             if self.service.extras:
                 presence = presence_of(self.service, term)
-                own[len(self.service.levels)] = presence / presence[0] if factors else presence
-            constant = self._read(Term(1.0, own), grid, collected)
+                factors_of_term[len(self.service.levels)] = presence / presence[0] if factors else presence
+            constant = self._read(Term(1.0, factors_of_term), grid, collected)
             factors.append(collected.factor(constant))
         if self.service.service.sends > 1:
             message = "Products of estimates cannot be summed over several reports of a person. Use hio, fc or pairs."
@@ -332,10 +332,10 @@ class Decoder:
         return constant
 
     def _known_share(self, grid: Grid, vectors: list[Vector], presence: Vector) -> float:
-        asked = presence[0] * math.prod(
+        read = presence[0] * math.prod(
             float(tree.ones_solved @ vector) for tree, vector in zip(grid.trees, vectors, strict=True)
         )
-        return float(grid.known_share(np.array(asked), np.array(presence[1:].sum())))
+        return float(grid.known_share(np.array(read), np.array(presence[1:].sum())))
 
     def _splits(self, grid: Grid, vectors: list[Vector]) -> list[Split]:
         if self.name == "blue":
@@ -368,14 +368,14 @@ class _Collected:
         if scale == 0 or any(vector is None for vector in cells):
             return
         view = self.service.channels[source.channel].views[source.view]
-        given = dict(zip(attributes, cells, strict=True))
+        vectors = dict(zip(attributes, cells, strict=True))
         product: Product = []
         for i, size in zip(view.active, view.oracle.sizes, strict=True):
-            vector = given.pop(i, None)
+            vector = vectors.pop(i, None)
             behind = np.zeros(0 if product else self.service.extras)
             real = np.ones(size - len(behind)) if vector is None else vector
             product.append(np.concatenate([real, behind]) if len(behind) else real)
-        for vector in given.values():  # attributes at their root: a number
+        for vector in vectors.values():  # attributes at their root: a number
             scale *= float(vector[0]) if vector is not None else 1.0
         product[0] = scale * product[0]
         products = self.products.setdefault(source.channel, {}).setdefault(source.view, [])

@@ -75,7 +75,7 @@ def fieller(
     >>> round(low, 3), round(high, 3)
     (1.619, 2.547)
     """
-    first, mixed, second = (quantile**2 * one for one in variances)
+    first, mixed, second = (quantile**2 * variance for variance in variances)
     a, b, c = below**2 - second, above * below - mixed, above**2 - first
     root = b**2 - a * c
     if a <= 0 or not root >= 0:
@@ -215,12 +215,12 @@ class Estimate:
         if other is not None:
             origin = origin.plus(other.origin.scaled(theirs))  # type: ignore[union-attr]
         n = max(self.n, other.n if other else 0)
-        made = Estimate(value, None, n, self.confidence, origin=origin, shift=shift)
+        result = Estimate(value, None, n, self.confidence, origin=origin, shift=shift)
         parts = [(abs(mine), self), *([(abs(theirs), other)] if other else [])]
         if any(weight and part.is_unbounded for weight, part in parts):
-            made._error, made._interval = math.nan, (-math.inf, math.inf)
-        made._widen = lambda error: error + sum(weight * part._excess for weight, part in parts)  # noqa: SLF001
-        return made
+            result._error, result._interval = math.nan, (-math.inf, math.inf)
+        result._widen = lambda error: error + sum(weight * part._excess for weight, part in parts)  # noqa: SLF001
+        return result
 
     def _map_interval(self, value: float, slope: float) -> tuple[float, float] | None:
         """Return the interval after a linear map with the given slope, around a value."""
@@ -243,11 +243,12 @@ class Estimate:
 
     def __mul__(self, other: Estimate | float) -> Estimate:
         if isinstance(other, Estimate):
-            made = self._combine(self.value * other.value, other.value, other, self.value)
-            first, widen = made._shift, made._widen
-            made._shift = lambda: first() + self.max_shift_per_1pct * other.max_shift_per_1pct
-            made._widen = lambda error: math.hypot(widen(error), self.error * other.error)  # where both are near zero
-            return made
+            product = self._combine(self.value * other.value, other.value, other, self.value)
+            first, widen = product._shift, product._widen
+            product._shift = lambda: first() + self.max_shift_per_1pct * other.max_shift_per_1pct
+            # the product of errors matters where both values are near zero
+            product._widen = lambda error: math.hypot(widen(error), self.error * other.error)
+            return product
         return self._combine(self.value * other, other)
 
     def __truediv__(self, other: Estimate | float) -> Estimate:
@@ -257,19 +258,19 @@ class Estimate:
         if not isinstance(other, Estimate):
             return self * (1 / other)
         ratio = self.value / other.value
-        made = self._combine(ratio, 1 / other.value, other, -ratio / other.value)
-        made._shift = _shrunk(made._shift, other)
+        quotient = self._combine(ratio, 1 / other.value, other, -ratio / other.value)
+        quotient._shift = _shrunk(quotient._shift, other)
         weakness = (other.margin / other.value) ** 2
         if not weakness < 1:  # the denominator may be zero
-            made._error, made._interval = math.nan, (-math.inf, math.inf)
-        elif weakness > WEAK and not made.is_unbounded:
-            made._set_fieller(self, other)
-        return made
+            quotient._error, quotient._interval = math.nan, (-math.inf, math.inf)
+        elif weakness > WEAK and not quotient.is_unbounded:
+            quotient._set_fieller(self, other)
+        return quotient
 
     def _set_fieller(self, above: Estimate, below: Estimate) -> None:
         """Set Fieller's interval, which a weak denominator needs, and the matching error."""
         quantile = t_quantile(0.5 + self.confidence / 2, min(above.freedom, below.freedom))
-        parts = [one.origin for one in (above, below, above + below)]
+        parts = [estimate.origin for estimate in (above, below, above + below)]
         first, second, both = (part.error()[0] ** 2 if part else math.nan for part in parts)
         interval = fieller(above.value, below.value, (first, (both - first - second) / 2, second), quantile)
         self._interval = interval or (-math.inf, math.inf)
@@ -282,16 +283,17 @@ class Estimate:
     def __rtruediv__(self, other: float) -> Estimate:
         if self.value == 0:
             return Estimate(math.nan, math.nan, self.n, self.confidence)
-        made = self._combine(other / self.value, -other / self.value**2)
-        made._shift = _shrunk(made._shift, self)
-        made._interval = None
+        quotient = self._combine(other / self.value, -other / self.value**2)
+        quotient._shift = _shrunk(quotient._shift, self)
+        quotient._interval = None
         if not self.margin < abs(self.value) or self.is_unbounded:
-            made._error, made._interval = math.nan, (-math.inf, math.inf)
+            quotient._error, quotient._interval = math.nan, (-math.inf, math.inf)
         elif (self.margin / self.value) ** 2 > WEAK:
             low, high = sorted((other / self.low, other / self.high))
             quantile = t_quantile(0.5 + self.confidence / 2, self.freedom)
-            made._error, made._freedom, made._interval = (high - low) / 2 / quantile, self.freedom, (low, high)
-        return made
+            quotient._error, quotient._interval = (high - low) / 2 / quantile, (low, high)
+            quotient._freedom = self.freedom
+        return quotient
 
     def __rsub__(self, other: float) -> Estimate:
         return -self + other

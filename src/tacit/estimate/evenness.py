@@ -49,11 +49,11 @@ class Evenness:
     @property
     def problem(self) -> str:
         """The problem in words; empty if there is none."""
-        for what, distance in (("views", self.views), ("seeds of hashes", self.seeds)):
+        for label, distance in (("views", self.views), ("seeds of hashes", self.seeds)):
             if distance > ALARM:
-                return f"some {what} are too frequent ({distance:.0f} standard deviations)"
+                return f"some {label} are too frequent ({distance:.0f} standard deviations)"
             if distance < -ALARM:
-                return f"{what} are too even ({-distance:.0f} standard deviations)"
+                return f"{label} are too even ({-distance:.0f} standard deviations)"
         return ""
 
 

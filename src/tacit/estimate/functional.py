@@ -31,13 +31,14 @@ class Term:
     def times(self, other: Term) -> Term:
         """Return the product, attribute by attribute."""
         shared = {i: self.factors[i] * vector for i, vector in other.factors.items() if i in self.factors}
-        made = Term(self.coefficient * other.coefficient, {**self.factors, **other.factors, **shared})
+        product = Term(self.coefficient * other.coefficient, {**self.factors, **other.factors, **shared})
         if shared:
-            return _without_constants(made, shared)
-        made.__dict__["vanishes"] = self.vanishes or other.vanishes  # vectors are not looked at again for every group
+            return _without_constants(product, shared)
+        # known without looking at the vectors again, which every group would do
+        product.__dict__["vanishes"] = self.vanishes or other.vanishes
         if self.is_indicator and other.is_indicator:
-            made.__dict__["is_indicator"] = True
-        return made
+            product.__dict__["is_indicator"] = True
+        return product
 
     @cached_property
     def is_indicator(self) -> bool:
@@ -132,19 +133,19 @@ def _merge(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """Add up terms that differ in one attribute at most: fewer terms, the same functional."""
     if len(terms) < 2:
         return terms
-    kept: dict[int, Term] = {}
+    merged: dict[int, Term] = {}
     index: dict[Hashable, int] = {}
     for number, new in enumerate(terms):
         term, partners = new, _partners(new)
         while (place := next((index[key] for key in partners if key in index), None)) is not None:
-            other = kept.pop(place)
+            other = merged.pop(place)
             for key in _partners(other):
                 index.pop(key, None)
             term = _join(other, term)
             partners = _partners(term)
-        kept[number] = term
+        merged[number] = term
         index.update(dict.fromkeys(partners, number))
-    return tuple(term for term in kept.values() if not term.vanishes)
+    return tuple(term for term in merged.values() if not term.vanishes)
 
 
 def _partners(term: Term) -> list[Hashable]:
@@ -168,5 +169,5 @@ def _without_constants(term: Term, attributes: Iterable[int]) -> Term:
     level = {i: float(vector[0]) for i in attributes if (vector := term.factors[i]).min() == vector.max()}
     if not level:
         return term
-    kept = {i: vector for i, vector in term.factors.items() if i not in level}
-    return Term(term.coefficient * math.prod(level.values()), kept)
+    others = {i: vector for i, vector in term.factors.items() if i not in level}
+    return Term(term.coefficient * math.prod(level.values()), others)

@@ -52,11 +52,11 @@ class Population:
         """Frequencies of the reported values of a row: its attributes, then the derived ones."""
         frequencies = list(self.frequencies)
         for derived in self.service.derived:
-            own = self.frequencies[derived.source]
-            up = own * np.arange(len(own)) / (len(own) - 1)
+            shares = self.frequencies[derived.source]
+            up = shares * np.arange(len(shares)) / (len(shares) - 1)
             rounded = np.array([1 - up.sum(), up.sum()])
             if derived.kind == "embed":
-                frequencies.append(np.concatenate([(own - up)[::-1], up]))
+                frequencies.append(np.concatenate([(shares - up)[::-1], up]))
             elif derived.kind == "pair":
                 frequencies.append(np.kron([1 - self.row_share, self.row_share], rounded))
             else:
@@ -114,7 +114,7 @@ def truth_of(functional: Functional, population: Population) -> Truth:
         if not _attributes(term, plain):  # attributes have no value where there is no row
             for extra in range(min(2, len(presence) - 1)):
                 beside[extra] += term.coefficient * float(presence[1 + extra])
-    mean = sum(c * math.prod(float(v @ population.frequencies[i]) for i, v in own.items()) for c, own in terms)
+    mean = sum(c * math.prod(float(v @ population.frequencies[i]) for i, v in factors.items()) for c, factors in terms)
     return Truth(population, mean, mean_square(terms, population.frequencies), *beside)
 
 

@@ -57,29 +57,29 @@ def contributions(
     for index in used:
         view = channel.views[index]
         first, size = view.offset, view.oracle.alphabet
-        asked = [i for i, reading in enumerate(readings) if reading and index in reading.products]
-        products = [reading.products[index] for i in asked if (reading := readings[i])]
+        readers = [i for i, reading in enumerate(readings) if reading and index in reading.products]
+        products = [reading.products[index] for i in readers if (reading := readings[i])]
         if codes is None:
-            result[first : first + size, asked] = _read(channel, index, products, None)
+            result[first : first + size, readers] = _read(channel, index, products, None)
         else:
             mine = np.flatnonzero((codes >= first) & (codes < first + size))
             if len(mine):
-                result[np.ix_(mine, np.array(asked))] = _read(channel, index, products, codes[mine] - first)
+                result[np.ix_(mine, np.array(readers))] = _read(channel, index, products, codes[mine] - first)
     return result
 
 
-def _read(channel: Channel, index: int, asked: list[list[Product]], codes: npt.NDArray[np.int64] | None) -> Vector:
+def _read(channel: Channel, index: int, read: list[list[Product]], codes: npt.NDArray[np.int64] | None) -> Vector:
     """Read one view for several functionals: by a table of supports for many of them, else one by one."""
     oracle = channel.views[index].oracle
     keep, lie = oracle.support_rates
     share = channel.probability(index)
     count = oracle.alphabet if codes is None else len(codes)
-    totals = [sum(float(np.prod([vector.sum() for vector in p])) for p in products) for products in asked]
-    if 2 * len(asked) > oracle.domain and len(asked) > 4 and count * oracle.domain <= MATRIX_CELLS:
-        weights = np.stack([flat_values(products) for products in asked], axis=1)
+    totals = [sum(float(np.prod([vector.sum() for vector in p])) for p in products) for products in read]
+    if 2 * len(read) > oracle.domain and len(read) > 4 and count * oracle.domain <= MATRIX_CELLS:
+        weights = np.stack([flat_values(products) for products in read], axis=1)
         sums = oracle.support(np.arange(count) if codes is None else codes).astype(np.float64) @ weights
     else:
-        sums = np.stack([oracle.sums(products, codes) for products in asked], axis=1)
+        sums = np.stack([oracle.sums(products, codes) for products in read], axis=1)
     return (sums - lie * np.array(totals)) / ((keep - lie) * share)
 
 
@@ -94,7 +94,7 @@ def view_bounds(reading: Reading) -> tuple[float, float]:
         keep, lie = oracle.support_rates
         parts = [products] if oracle.domain <= MATRIX_CELLS else [[product] for product in products]
         signed = [_sums_by_sign(part, oracle.domain) for part in parts]
-        below, above = (sum(own[side] for own in signed) for side in (0, 1))
+        below, above = (sum(sums[side] for sums in signed) for side in (0, 1))
         scale, zero = 1 / ((keep - lie) * reading.channel.probability(index)), lie * (below + above)
         low, high = min(low, scale * (below - zero)), max(high, scale * (above - zero))
     return low, high

@@ -24,7 +24,7 @@ def rewritten(service: ServiceContract, functional: Functional) -> Functional:
     if not service.derived:
         return functional
     sizes = tuple(levels.size for levels in service.levels)
-    terms = [made for term in functional.terms for made in _rewritten(service, term)]
+    terms = [rewritten for term in functional.terms for rewritten in _rewritten(service, term)]
     return Functional(sizes, tuple(terms))
 
 
@@ -77,13 +77,13 @@ def _where_full(service: ServiceContract, term: Term, places: dict[int, int]) ->
         raise _not_rounded(service, valued[-1])
     parts, ends = (valued, 1) if valued else (list(places), len(places))
     for source in parts:
-        low, high, own = 1.0, 1.0, dict(factors)
+        low, high, rewritten = 1.0, 1.0, dict(factors)
         if valued:
-            own[source], low, high = _affine(service, source, factors[source])
-            if own[source].all():
-                del own[source]
-        own[places[source]] = presence[0] * np.array([0.0, 0.0, low, high])
-        yield Term(term.coefficient / ends, own)
+            rewritten[source], low, high = _affine(service, source, factors[source])
+            if rewritten[source].all():
+                del rewritten[source]
+        rewritten[places[source]] = presence[0] * np.array([0.0, 0.0, low, high])
+        yield Term(term.coefficient / ends, rewritten)
 
 
 def _affine(service: ServiceContract, attribute: int, vector: Vector) -> tuple[Vector, float, float]:

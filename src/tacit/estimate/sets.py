@@ -46,7 +46,7 @@ class Sets:
     def home(self, attributes: tuple[int, ...]) -> tuple[int, ...] | None:
         """Return the smallest set that shows some attributes together."""
         fitting = [grid for grid in self._grids if set(attributes) <= set(grid)]
-        return min(fitting, key=lambda own: (len(own), own), default=None)
+        return min(fitting, key=lambda grid: (len(grid), grid), default=None)
 
     def whole(self, terms: Terms, home: tuple[int, ...]) -> tuple[Grid, Terms]:
         """Return terms to be read from one set alone."""
@@ -57,19 +57,19 @@ class Sets:
         if len(terms.attributes) == 1:
             yield from self._parts_from(terms, home)
             return
-        for own, share in self._together(terms.attributes).items():
-            yield from self._parts_from(terms.times(share), own)
+        for shown, share in self._together(terms.attributes).items():
+            yield from self._parts_from(terms.times(share), shown)
 
     def _together(self, attributes: tuple[int, ...]) -> dict[tuple[int, ...], float]:
         """Return the sets that show all of some attributes, with what they tell of products over them, as shares."""
         if attributes not in self._shares:
             showing = [grid for grid in self._grids if set(attributes) <= set(grid)]
             tells = {}
-            for own in showing:
-                trees = dict(zip(own, self._grids[own].trees, strict=True))
+            for shown in showing:
+                trees = dict(zip(shown, self._grids[shown].trees, strict=True))
                 costs = (_usual_cost(tree) if i in attributes else _total(tree) for i, tree in trees.items())
-                tells[own] = 1 / math.prod(costs)
-            self._shares[attributes] = {own: part / sum(tells.values()) for own, part in tells.items()}
+                tells[shown] = 1 / math.prod(costs)
+            self._shares[attributes] = {shown: part / sum(tells.values()) for shown, part in tells.items()}
         return self._shares[attributes]
 
     def _parts_from(self, terms: Terms, home: tuple[int, ...]) -> Iterator[tuple[Grid, Terms]]:
@@ -80,19 +80,19 @@ class Sets:
             for k, (i, vectors) in enumerate(zip(terms.attributes, terms.vectors, strict=True))
         ]
         for k, i in enumerate(terms.attributes):
-            scale = terms.coefficients * math.prod(own for other, own in enumerate(centres) if other != k)
+            scale = terms.coefficients * math.prod(centre for other, centre in enumerate(centres) if other != k)
             elsewhere = {
-                own: _times(spread, terms.vectors[k]) for own, spread in self._spread(i).items() if own != home
+                shown: _times(spread, terms.vectors[k]) for shown, spread in self._spread(i).items() if shown != home
             }
             if scale.any() and elsewhere:
                 alone = terms.alone(k, scale)
                 yield self.whole(alone.with_vectors(sum(elsewhere.values(), np.zeros(1)), -1.0), home)
-                for own, vectors in elsewhere.items():
-                    yield self.whole(alone.with_vectors(vectors), own)
+                for shown, vectors in elsewhere.items():
+                    yield self.whole(alone.with_vectors(vectors), shown)
 
-    def _centres(self, own: tuple[int, ...], attribute: int, vectors: Vector) -> Vector:
+    def _centres(self, shown: tuple[int, ...], attribute: int, vectors: Vector) -> Vector:
         """Return the means of vectors, by least squares of a set."""
-        solved = self._grids[own].trees[own.index(attribute)].ones_solved
+        solved = self._grids[shown].trees[shown.index(attribute)].ones_solved
         means: Vector = vectors @ solved / solved.sum()
         return means
 
@@ -105,23 +105,25 @@ class Sets:
                 self._spreads[attribute] = {showing[0]: 1.0}
             elif size > LARGEST:
                 total = sum(map(self._weight, showing))
-                self._spreads[attribute] = {own: self._weight(own) / total for own in showing}
+                self._spreads[attribute] = {shown: self._weight(shown) / total for shown in showing}
             else:
                 centred = np.eye(size) - 1 / size
-                known = {own: centred @ self._information(own, attribute) @ centred for own in showing}
-                whole = sum(known.values(), np.full((size, size), 1 / size))
-                inverse = np.linalg.inv(whole) - 1 / size
-                self._spreads[attribute] = {own: information @ inverse for own, information in known.items()}
+                known = {shown: centred @ self._information(shown, attribute) @ centred for shown in showing}
+                total_information = sum(known.values(), np.full((size, size), 1 / size))
+                inverse = np.linalg.inv(total_information) - 1 / size
+                self._spreads[attribute] = {shown: information @ inverse for shown, information in known.items()}
         return self._spreads[attribute]
 
-    def _weight(self, own: tuple[int, ...]) -> float:
-        return sum(source.weight for source in self._grids[own].sources)
+    def _weight(self, shown: tuple[int, ...]) -> float:
+        return sum(source.weight for source in self._grids[shown].sources)
 
-    def _information(self, own: tuple[int, ...], attribute: int) -> Vector:
+    def _information(self, shown: tuple[int, ...], attribute: int) -> Vector:
         """Return the information of a set about one of its attributes."""
-        trees = self._grids[own].trees
-        others = math.prod(float(tree.ones_solved.sum()) for i, tree in zip(own, trees, strict=True) if i != attribute)
-        tree = trees[own.index(attribute)]
+        trees = self._grids[shown].trees
+        others = math.prod(
+            float(tree.ones_solved.sum()) for i, tree in zip(shown, trees, strict=True) if i != attribute
+        )
+        tree = trees[shown.index(attribute)]
         dense = tree if isinstance(tree, Partitions) else Partitions(tree.levels, tree.weights)
         return dense.matrix / others
 

@@ -95,8 +95,10 @@ def signed_covers(levels: Levels, low: int, high: int, count: int, *, with_root:
         if depth < levels.finest:
             options += children(depth, cell, inside=inside)
             if usable and wanted < last - first + 1:
-                whole = _Signed(((depth, cell, 1),))
-                options += [whole.plus(rest.negate()) for rest in children(depth, cell, inside=not inside)]
+                cell_itself = _Signed(((depth, cell, 1),))
+                options += [
+                    cell_itself.plus(complement.negate()) for complement in children(depth, cell, inside=not inside)
+                ]
         return tuple(best(options))
 
     def children(depth: int, cell: int, *, inside: bool) -> list[_Signed]:

@@ -82,8 +82,8 @@ class Tallies:
     def codes_of(self, view: int, at_once: int) -> Iterator[tuple[Codes, Vector]]:
         """Yield the codes of a view, numbered within it, and their weights, some at a time."""
         for start in range(self._bounds[view], self._bounds[view + 1], at_once):
-            some = slice(start, min(start + at_once, self._bounds[view + 1]))
-            yield self._codes[some] - self.channel.views[view].offset, self._weights[some]
+            batch = slice(start, min(start + at_once, self._bounds[view + 1]))
+            yield self._codes[batch] - self.channel.views[view].offset, self._weights[batch]
 
     def table(self, view: int) -> Vector | None:
         """Return a view's table, an axis for each attribute it shows; None if nobody reported it."""

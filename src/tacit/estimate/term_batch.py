@@ -71,7 +71,7 @@ class TermBatch:
     @cached_property
     def busy(self) -> tuple[bool, ...]:
         """For each attribute, whether terms have any vector other than 1."""
-        return tuple(bool((own != 1).any()) for own in self.vectors)
+        return tuple(bool((rows != 1).any()) for rows in self.vectors)
 
     def coefficients_of(self, shown: int | None, count: int) -> tuple[Vector, Vector]:
         """Return the coefficients of functionals for views that show one busy attribute, or none, and no other.
@@ -80,17 +80,17 @@ class TermBatch:
         """
         owner = self.owner
         rows = 1 + (0 if shown is None else len(self.vectors[shown]))
-        factor, one = np.ones(len(self.picks)), 1.0
+        factor, unit = np.ones(len(self.picks)), 1.0
         for k, busy in enumerate(self.busy):
             if busy and k != shown:  # at its root
                 factor *= self.splits[k][0][self.picks[:, k], 0]
-                one *= float(self.splits[k][0][-1, 0])
+                unit *= float(self.splits[k][0][-1, 0])
         known = self.coefficients * self._known_shares
         weights = np.zeros((rows + self.grid.extras, count))
         place = np.full(len(self.picks), rows - 1) if shown is None else self.picks[:, shown]
         np.add.at(weights, (place, owner), self.coefficients * self.presence[:, 0] * factor)
         beside = np.asarray(np.bincount(owner, known, minlength=count), np.float64)
-        weights[rows - 1] -= one * beside
+        weights[rows - 1] -= unit * beside
         for extra in range(self.grid.extras):
             added = self.coefficients * self.presence[:, 1 + extra] - known
             weights[rows + extra] = np.bincount(owner, added, minlength=count)
@@ -102,10 +102,10 @@ class TermBatch:
         size = np.square(self.coefficients * self.presence[:, 0])
         by_view = {}
         for source, share in self.grid.read_shares:
-            own = size * (share**2 / source.weight)
+            variance = size * (share**2 / source.weight)
             for k, depth in enumerate(source.trace):
-                own = own * norms[k][depth][self.picks[:, k]]
-            by_view[source.view] = own
+                variance = variance * norms[k][depth][self.picks[:, k]]
+            by_view[source.view] = variance
         return by_view
 
     @cached_property
@@ -122,24 +122,24 @@ class TermBatch:
     @cached_property
     def splits(self) -> list[list[Vector]]:
         """For each attribute and level, the splits of all its vectors as rows, and of 1 as the last."""
-        made = []
-        for tree, own in zip(self.grid.trees, self.vectors, strict=True):
-            rows = np.concatenate([own, np.ones((1, own.shape[1]))])
-            made.append([weight * sums for weight, sums in zip(tree.weights, tree.cell_sums(rows), strict=True)])
-        return made
+        splits = []
+        for tree, vectors in zip(self.grid.trees, self.vectors, strict=True):
+            rows = np.concatenate([vectors, np.ones((1, vectors.shape[1]))])
+            splits.append([weight * sums for weight, sums in zip(tree.weights, tree.cell_sums(rows), strict=True)])
+        return splits
 
     @cached_property
     def _split_picks(self) -> Codes:
         """The splits that each term takes; 1 is the last."""
-        return np.concatenate([self.picks, [[len(own) for own in self.vectors]]])
+        return np.concatenate([self.picks, [[len(vectors) for vectors in self.vectors]]])
 
     @cached_property
     def _known_shares(self) -> Vector:
         """Kappa of each term: the multiple of 1, whose total is known, that minimises what has to be read."""
-        asked: Vector = self.presence[:, 0].copy()
-        for k, (tree, own) in enumerate(zip(self.grid.trees, self.vectors, strict=True)):
-            asked *= (own @ tree.ones_solved)[self.picks[:, k]]
-        return self.grid.known_share(asked, self.presence[:, 1:].sum(axis=1))
+        read: Vector = self.presence[:, 0].copy()
+        for k, (tree, vectors) in enumerate(zip(self.grid.trees, self.vectors, strict=True)):
+            read *= (vectors @ tree.ones_solved)[self.picks[:, k]]
+        return self.grid.known_share(read, self.presence[:, 1:].sum(axis=1))
 
     def _gather(self, reports: float, product: Vector, ones: Vector, extras: Vector) -> Vector:
         """Return the contributions of reports, given their readings of each product, of 1, and of the extra cells."""
@@ -152,7 +152,7 @@ class TermBatch:
         shown = [view for view in views if self.grid.reads(view)]
         if not shown:
             return reports * self.unread
-        combined = np.zeros(tuple(len(own) + 1 for own in self.vectors))
+        combined = np.zeros([len(vectors) + 1 for vectors in self.vectors])
         for trace, table in self._tables_by_levels(tallies, shown).items():
             combined += _contract_axes(table, [split[depth] for split, depth in zip(self.splits, trace, strict=True)])
         sums = combined[tuple(self._split_picks.T)] if self.vectors else np.full(len(self._split_picks), combined)
@@ -192,19 +192,19 @@ class TermBatch:
         values += known.astype(number)
         if share := self.grid.share(view):
             axes, picks, factor = self._axes(self.grid.source(view))
-            own, column = self._distinct(picks, tuple(len(own) for own in axes))
-            sums = read(axes, own)
-            sums -= (lie * _product_sums(axes, own)).astype(number)
+            distinct, column = self._distinct(picks, tuple(map(len, axes)))
+            sums = read(axes, distinct)
+            sums -= (lie * _product_sums(axes, distinct)).astype(number)
             factor = factor * (share * scale)
             values -= np.multiply.outer(sums[:, column[-1]], (factor[-1] * known).astype(number))
             taken = (self.coefficients * self.presence[:, 0] * factor[:-1]).astype(number)
-            for some in self._turns:
-                added = sums.T.take(column[some], axis=0).T  # readers write rows of codes, most of them
-                added *= taken[some]
-                if len(some) == count:
+            for terms in self._turns:
+                added = sums.T.take(column[terms], axis=0).T  # readers write rows of codes, most of them
+                added *= taken[terms]
+                if len(terms) == count:
                     values += added
                 else:
-                    values[:, owner[some]] += added
+                    values[:, owner[terms]] += added
         if self.grid.extras:
             behind = np.eye(self.grid.extras, oracle.sizes[0], oracle.sizes[0] - self.grid.extras)
             cells = [behind, *(np.eye(1, size) for size in oracle.sizes[1:])]
@@ -212,8 +212,8 @@ class TermBatch:
             picks[:, 0] = np.arange(self.grid.extras)
             extras = (read(cells, picks) - lie) * (self.grid.extra_share(self.grid.source(view)) * scale)
             for extra, shown in enumerate(extras.T):
-                own = np.bincount(owner, self.coefficients * self.presence[:, 1 + extra], minlength=count) - known
-                values += np.multiply.outer(shown, own).astype(number)
+                beyond = np.bincount(owner, self.coefficients * self.presence[:, 1 + extra], minlength=count) - known
+                values += np.multiply.outer(shown, beyond).astype(number)
 
     def _distinct(self, picks: Codes, shape: tuple[int, ...]) -> tuple[Codes, Codes]:
         """Return the distinct combinations of vectors, and the index of each term's combination."""
@@ -254,15 +254,15 @@ def _weigh_table(grid: Grid, source: Source, weight: float, table: Vector) -> Ve
 
 def _contract_axes(table: Vector, rows: Sequence[Vector]) -> Vector:
     """Return the sums of a table times one row for each axis, for all combinations of rows."""
-    for own in rows:  # the axis in front goes, its rows come last
+    for row in rows:  # the axis in front goes, its rows come last
         behind = table.shape[1:]
-        table = (table.reshape(table.shape[0], -1).T @ own.T).reshape(*behind, len(own))
+        table = (table.reshape(table.shape[0], -1).T @ row.T).reshape(*behind, len(row))
     return table
 
 
 def _product_sums(axes: Sequence[Vector], picks: Codes) -> Vector:
     """Return the sum of each product over all cells."""
     total = np.ones(len(picks))
-    for k, own in enumerate(axes):
-        total *= own.sum(axis=1)[picks[:, k]]
+    for k, marks in enumerate(axes):
+        total *= marks.sum(axis=1)[picks[:, k]]
     return total

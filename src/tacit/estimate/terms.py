@@ -50,16 +50,20 @@ class Terms:
 
     def first_term(self, service: ServiceContract) -> Term:
         """Return the first term."""
-        factors = {i: own[pick] for i, own, pick in zip(self.attributes, self.vectors, self.picks[0], strict=True)}
+        factors = {
+            i: vectors[pick] for i, vectors, pick in zip(self.attributes, self.vectors, self.picks[0], strict=True)
+        }
         if service.extras:
             factors[len(service.levels)] = self.presence[0]
         return Term(float(self.coefficients[0]), factors)
 
     def alone(self, k: int, coefficients: Vector) -> Terms:
         """Return the terms with only one of their vectors and new coefficients, without terms of coefficient zero."""
-        kept = np.flatnonzero(coefficients)
-        picks, owner = self.picks[kept][:, [k]], self.owner[kept]
-        return Terms((self.attributes[k],), coefficients[kept], self.presence[kept], (self.vectors[k],), picks, owner)
+        nonzero = np.flatnonzero(coefficients)
+        picks, owner = self.picks[nonzero][:, [k]], self.owner[nonzero]
+        return Terms(
+            (self.attributes[k],), coefficients[nonzero], self.presence[nonzero], (self.vectors[k],), picks, owner
+        )
 
     def times(self, scale: float) -> Terms:
         """Return the terms times a number."""
@@ -117,11 +121,11 @@ def _distinct(vectors: Sequence[Vector]) -> tuple[Vector, Codes]:
     rows: list[Vector] = []
     place = np.zeros(len(vectors), dtype=np.int64)
     for number, vector in enumerate(vectors):
-        own = same.get(id(vector))
-        if own is None:
-            own = known.setdefault(vector.tobytes(), len(rows))
-            same[id(vector)] = own
-            if own == len(rows):
+        row = same.get(id(vector))
+        if row is None:
+            row = known.setdefault(vector.tobytes(), len(rows))
+            same[id(vector)] = row
+            if row == len(rows):
                 rows.append(vector)
-        place[number] = own
+        place[number] = row
     return np.stack(rows), place

@@ -108,8 +108,8 @@ def joint_variance(
     total = 0.0
     for left, right in itertools.product(products, repeat=2):
         estimate, truth = 1.0, 1.0
-        for number, one in ones.items():
-            squares_of = product(number, left.get(number, one), right.get(number, one))
+        for number, unit in ones.items():
+            squares_of = product(number, left.get(number, unit), right.get(number, unit))
             estimate, truth = estimate * squares_of[0], truth * squares_of[1]
         total += estimate - truth
     return total
@@ -126,7 +126,7 @@ def joint_square(products: Sequence[Mapping[int, Functional]], populations: Sequ
         return (square(number, left + right) - square(number, left) - square(number, right)) / 2
 
     pairs = itertools.product(products, repeat=2)
-    return sum(math.prod(product(n, a.get(n, one), b.get(n, one)) for n, one in ones.items()) for a, b in pairs)
+    return sum(math.prod(product(n, a.get(n, unit), b.get(n, unit)) for n, unit in ones.items()) for a, b in pairs)
 
 
 def rounding_variance(functional: Functional, population: Population) -> float:
@@ -143,10 +143,10 @@ def rounding_variance(functional: Functional, population: Population) -> float:
         attribute = service.service.sensitive[i]
         assert isinstance(attribute, Ordinal)  # noqa: S101  nothing else is dithered
         gap = (attribute.ticks - 1) / (attribute.values - 1)
-        own, count = population.frequencies[i], attribute.values
+        frequencies, count = population.frequencies[i], attribute.values
         between = list(population.frequencies)
-        halves = own[: count - 1] + own[1:count]
-        between[i] = halves / max(float(halves.sum()), 1e-300) * own[:count].sum()
+        halves = frequencies[: count - 1] + frequencies[1:count]
+        between[i] = halves / max(float(halves.sum()), 1e-300) * frequencies[:count].sum()
         terms: Terms = []
         for term in functional.terms:
             if i in term.factors:

@@ -42,11 +42,11 @@ class Calm:
         """Return the views of single values among the evidence; attributes of one value are left out."""
         views, tables, precisions = [], [], []
         for table in evidence:
-            kept = [k for k, i in enumerate(table.attributes) if attributes[i].size > 1]
-            if all(int(table.partitions[k].max()) + 1 == attributes[table.attributes[k]].size for k in kept):
-                order = sorted(kept, key=lambda k: table.attributes[k])
+            varying = [k for k, i in enumerate(table.attributes) if attributes[i].size > 1]
+            if all(int(table.partitions[k].max()) + 1 == attributes[table.attributes[k]].size for k in varying):
+                order = sorted(varying, key=lambda k: table.attributes[k])
                 views.append(tuple(table.attributes[k] for k in order))
-                axes = tuple(k for k in range(table.shares.ndim) if k not in kept)
+                axes = tuple(k for k in range(table.shares.ndim) if k not in varying)
                 tables.append(table.shares.sum(axis=axes).transpose(np.argsort(np.argsort(order))))
                 precisions.append(np.asarray(np.min(table.precision)))
         return cls(tuple(attribute.size for attribute in attributes), tuple(views), tuple(tables), tuple(precisions))
@@ -62,61 +62,61 @@ class Calm:
 
     def _average_margins(self, tables: Sequence[Vector]) -> list[Vector]:
         """Return tables whose common margins agree."""
-        made = [table.copy() for table in tables]
-        sets = {
-            one for view in self.views for size in range(len(view) + 1) for one in itertools.combinations(view, size)
-        }
-        for one in sorted(sets, key=len):
-            own = [number for number, view in enumerate(self.views) if set(one) <= set(view)]
+        averaged = [table.copy() for table in tables]
+        sizes = [(view, size) for view in self.views for size in range(len(view) + 1)]
+        sets = {attributes for view, size in sizes for attributes in itertools.combinations(view, size)}
+        for attributes in sorted(sets, key=len):
+            holders = [number for number, view in enumerate(self.views) if set(attributes) <= set(view)]
             sums, weights, cells = [], [], []
-            for number in own:
-                view, table = self.views[number], made[number]
-                axes = tuple(k - len(view) for k, i in enumerate(view) if i not in one)
-                cells.append(math.prod(self.sizes[i] for i in view if i not in one))
+            for number in holders:
+                view, table = self.views[number], averaged[number]
+                axes = tuple(k - len(view) for k, i in enumerate(view) if i not in attributes)
+                cells.append(math.prod(self.sizes[i] for i in view if i not in attributes))
                 sums.append(table.sum(axis=axes))
                 weights.append(self.precisions[number] / cells[-1])
-            wide = [weight[(..., *[None] * len(one))] for weight in weights]
+            wide = [weight[(..., *[None] * len(attributes))] for weight in weights]
             total = sum(wide[1:], wide[0])
             average = sum((w * s for w, s in zip(wide, sums, strict=True)), 0.0) / total
-            if not one:
+            if not attributes:
                 average = np.ones_like(average)  # the total is known
-            for number, known, count in zip(own, sums, cells, strict=True):
+            for number, known, count in zip(holders, sums, cells, strict=True):
                 view = self.views[number]
                 shift = (average - known) / count
-                made[number] += shift.reshape(
-                    *shift.shape[: shift.ndim - len(one)], *(self.sizes[i] if i in one else 1 for i in view)
+                averaged[number] += shift.reshape(
+                    *shift.shape[: shift.ndim - len(attributes)],
+                    *(self.sizes[i] if i in attributes else 1 for i in view),
                 )
-        return made
+        return averaged
 
     def table(self, attributes: Sequence[int]) -> Vector:
         """Return the table of some attributes, in the given order."""
-        asked = tuple(sorted(attributes))
-        made = self._of_view(asked)
-        if made is None:
-            made = self._reconstruct(asked)
-        leading = made.ndim - len(asked)
-        return made.transpose([*range(leading), *(leading + asked.index(i) for i in attributes)])
+        ordered = tuple(sorted(attributes))
+        table = self._of_view(ordered)
+        if table is None:
+            table = self._reconstruct(ordered)
+        leading = table.ndim - len(ordered)
+        return table.transpose([*range(leading), *(leading + ordered.index(i) for i in attributes)])
 
-    def _of_view(self, asked: tuple[int, ...]) -> Vector | None:
+    def _of_view(self, attributes: tuple[int, ...]) -> Vector | None:
         """Return the table of attributes that a view reports together, made non-negative; None if none does."""
         for view, table in zip(self.views, self.consistent, strict=True):
-            if set(asked) <= set(view):
-                summed = table.sum(axis=tuple(k - len(view) for k, i in enumerate(view) if i not in asked))
-                flat = summed.reshape(*summed.shape[: summed.ndim - len(asked)], -1)
+            if set(attributes) <= set(view):
+                summed = table.sum(axis=tuple(k - len(view) for k, i in enumerate(view) if i not in attributes))
+                flat = summed.reshape(*summed.shape[: summed.ndim - len(attributes)], -1)
                 return norm_sub(flat).reshape(summed.shape)
         return None
 
-    def _reconstruct(self, asked: tuple[int, ...]) -> Vector:
+    def _reconstruct(self, attributes: tuple[int, ...]) -> Vector:
         """Return the table of maximum entropy given all reported tables."""
         faces: dict[tuple[int, ...], Vector] = {}
-        for size in range(len(asked), 0, -1):
-            for one in itertools.combinations(asked, size):
-                known = None if any(set(one) <= set(face) for face in faces) else self._of_view(one)
+        for size in range(len(attributes), 0, -1):
+            for subset in itertools.combinations(attributes, size):
+                known = None if any(set(subset) <= set(face) for face in faces) else self._of_view(subset)
                 if known is not None:
-                    faces[one] = known
-        if {i for face in faces for i in face} != set(asked):
+                    faces[subset] = known
+        if {i for face in faces for i in face} != set(attributes):
             message = "No view reports single values of one of these attributes. Use method 'fit', or leave it out."
             raise UnanswerableError(message, code="no-reports")
-        places = [tuple(asked.index(i) for i in face) for face in faces]
-        sizes = [self.sizes[i] for i in asked]
+        places = [tuple(attributes.index(i) for i in face) for face in faces]
+        sizes = [self.sizes[i] for i in attributes]
         return maximum_entropy(sizes, places, list(faces.values()), tolerance=1e-7).table

@@ -35,7 +35,7 @@ class Fitted:
 def maximum_entropy(
     sizes: Sequence[int],
     faces: Sequence[tuple[int, ...]],
-    given: Sequence[Vector],
+    marginals: Sequence[Vector],
     start: Vector | None = None,
     *,
     tolerance: float = TOLERANCE,
@@ -45,12 +45,12 @@ def maximum_entropy(
     With a ``start``, the table closest to it, by divergence, that agrees with the given ones. Slightly contradictory
     tables leave a gap; the fit then cycles among them, and the last sweep is used.
     """
-    leading = given[0].shape[: given[0].ndim - len(faces[0])]
+    leading = marginals[0].shape[: marginals[0].ndim - len(faces[0])]
     fitted = np.full((*leading, *sizes), 1 / math.prod(sizes)) if start is None else start.copy()
     offset = len(leading)
     sums = [tuple(offset + k for k in range(len(sizes)) if k not in face) for face in faces]
     shapes = [(*leading, *(size if k in face else 1 for k, size in enumerate(sizes))) for face in faces]
-    targets = [table.reshape(shape) for table, shape in zip(given, shapes, strict=True)]
+    targets = [table.reshape(shape) for table, shape in zip(marginals, shapes, strict=True)]
     sweeps, change = 0, np.inf
     while change > tolerance and sweeps < SWEEPS:
         sweeps += 1

@@ -51,13 +51,13 @@ class NoisyTable:
     split: bool = False
     """Whether the first attribute is public classes; another table then has the same reports for everybody."""
 
-    own: float = 0.0
+    proportional: float = 0.0
     """Share of the variance that is proportional to the people in a cell; precision assumes equal cells."""
 
     @cached_property
     def keys(self) -> dict[int, bytes]:
         """The key that equal partitions of an attribute share."""
-        return {i: own.tobytes() for i, own in zip(self.attributes, self.partitions, strict=True)}
+        return {i: cells.tobytes() for i, cells in zip(self.attributes, self.partitions, strict=True)}
 
     def partition(self, attribute: int) -> Cells:
         """Return the partition of one of its attributes."""
@@ -74,8 +74,8 @@ def along(table: Vector, matrices: Sequence[Vector]) -> Vector:
 
 def indicators(cells: Cells) -> Vector:
     """Return cells x values, 1 where a cell holds a value."""
-    made: Vector = (np.arange(cells.max() + 1)[:, None] == cells).astype(np.float64)
-    return made
+    matrix: Vector = (np.arange(cells.max() + 1)[:, None] == cells).astype(np.float64)
+    return matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,15 +98,15 @@ class Observed:
     def sums(self, tables: Vector) -> Vector:
         """Return the observed sums of tables, which may have leading axes."""
         if len(self.stacks) == 2:
-            made: Vector = self.stacks[0] @ tables @ self.stacks[1].T
-            return made
+            sums: Vector = self.stacks[0] @ tables @ self.stacks[1].T
+            return sums
         return along(tables, self.stacks)
 
     def back(self, sums: Vector) -> Vector:
         """Return the transpose of `sums`."""
         if len(self.stacks) == 2:
-            made: Vector = self.stacks[0].T @ sums @ self.stacks[1]
-            return made
+            tables: Vector = self.stacks[0].T @ sums @ self.stacks[1]
+            return tables
         return along(sums, [stack.T for stack in self.stacks])
 
     def information(self, shifts: Vector) -> Vector:
@@ -137,8 +137,8 @@ def _shares_within(cells: Cells, values: Vector) -> Vector:
 def _overlap(cells: Cells, fine: Cells, shares: Vector) -> Vector:
     """Return cells x fine cells: the share of each cell in a fine cell's people, from the shares of its values."""
     sizes = int(cells.max()) + 1, int(fine.max()) + 1
-    made: Vector = np.bincount(cells * sizes[1] + fine, shares, sizes[0] * sizes[1]).astype(np.float64)
-    return made.reshape(sizes)
+    overlap: Vector = np.bincount(cells * sizes[1] + fine, shares, sizes[0] * sizes[1]).astype(np.float64)
+    return overlap.reshape(sizes)
 
 
 def observe(
@@ -153,8 +153,8 @@ def observe(
     Where a fitted cell and a cell of the evidence overlap, the shares of values determine the overlap. The variances of
     observations are those of the people ``expected`` in the cells of the fit, by default equally many.
     """
-    parts = [_shares_within(own, shares) for own, shares in zip(fine, values, strict=True)]
-    counts = [int(own.max()) + 1 for own in fine]
+    parts = [_shares_within(cells, shares) for cells, shares in zip(fine, values, strict=True)]
+    counts = [int(cells.max()) + 1 for cells in fine]
     evidence = list(evidence)
     split = any(table.split and table.attributes[0] in attributes for table in evidence)
     stacks: list[list[Vector]] = [[] for _ in attributes]
@@ -173,24 +173,26 @@ def observe(
         trace = tuple(partition.tobytes() for partition in partitions)
         if not any(partition.any() for partition in partitions):
             continue
-        for k, (key, own) in enumerate(zip(trace, partitions, strict=True)):
+        for k, (key, partition_cells) in enumerate(zip(trace, partitions, strict=True)):
             if key not in places[k]:
                 start = sum(map(len, stacks[k]))
-                stacks[k].append(_overlap(own, fine[k], parts[k]))
+                stacks[k].append(_overlap(partition_cells, fine[k], parts[k]))
                 places[k][key] = slice(start, start + len(stacks[k][-1]))
-        if expected is not None and table.own:
-            inside = along(expected, [_overlap(*some) for some in zip(partitions, fine, parts, strict=True)])
-            variance = (1 - table.own) * variance + table.own * variance.sum() * inside
+        if expected is not None and table.proportional:
+            inside = along(expected, [_overlap(*sides) for sides in zip(partitions, fine, parts, strict=True)])
+            variance = (1 - table.proportional) * variance + table.proportional * variance.sum() * inside
         weight = 1 / np.broadcast_to(variance, shares.shape)
         before, total = seen.get(trace, (np.zeros(shares.shape), np.zeros(shares.shape)))
         seen[trace] = before + weight, total + weight * shares
-    made = tuple(np.concatenate(own) if own else np.ones((1, count)) for own, count in zip(stacks, counts, strict=True))
-    value = np.zeros([len(own) for own in made])
+    matrices = tuple(
+        np.concatenate(stack) if stack else np.ones((1, count)) for stack, count in zip(stacks, counts, strict=True)
+    )
+    value = np.zeros([len(matrix) for matrix in matrices])
     weights = np.zeros_like(value)
     for trace, (weight, total) in seen.items():
         block = tuple(place[key] for place, key in zip(places, trace, strict=True))
         weights[block], value[block] = weight, total / weight
-    return Observed(made, value, weights)
+    return Observed(matrices, value, weights)
 
 
 def _merge(cells: Cells, fine: Cells, most: int) -> Cells | None:
@@ -216,7 +218,7 @@ def _marginal(table: NoisyTable, attributes: tuple[int, ...], merged: Sequence[C
         if groups is not None:
             matrix = indicators(groups)
             shares, variance = (
-                np.moveaxis(np.tensordot(matrix, own, (1, axis)), 0, axis) for own in (shares, variance)
+                np.moveaxis(np.tensordot(matrix, values, (1, axis)), 0, axis) for values in (shares, variance)
             )
     order = [left.index(i) for i in attributes if i in left]
     shape = [1 if i not in left else shares.shape[left.index(i)] for i in attributes]

@@ -99,7 +99,7 @@ class Joint:
         for side in sides:
             vectors = np.stack(side).round(12)
             merged.append(classes(vectors, np.ones(vectors.shape[1]), vectors.shape[1]))
-        held = tuple(own @ before for own, before in zip(merged, self.held, strict=True))
+        held = tuple(matrix @ before for matrix, before in zip(merged, self.held, strict=True))
         return Joint(self.attributes, held, self.values, along(self.table, merged))
 
     def parts(self, functional: Functional, wider: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], Vector]:
@@ -107,25 +107,25 @@ class Joint:
         table = self.table + EMPTY / self.table.size
         axes = range(table.ndim)
         sets = [*((axis,) for axis in axes), *combinations(axes, 2), *wider]
-        inside = {one: table.sum(axis=_others(one, table.ndim)) for one in sets}
-        means = {one: np.zeros(own.shape) for one, own in inside.items()}
+        inside = {subset: table.sum(axis=_others(subset, table.ndim)) for subset in sets}
+        means = {subset: np.zeros(marginal.shape) for subset, marginal in inside.items()}
         left = self._weights(functional)
         left = left - float((left * table).sum())
         enough = SETTLED * float(np.abs(left).max())
         for _ in range(ROUNDS):
             if float(np.abs(left).max()) <= enough:
                 break
-            for one in sets:
-                mean = (left * table).sum(axis=_others(one, table.ndim)) / inside[one]
-                means[one] += mean
-                left = left - _spread(mean, one, table.ndim)
+            for subset in sets:
+                mean = (left * table).sum(axis=_others(subset, table.ndim)) / inside[subset]
+                means[subset] += mean
+                left = left - _spread(mean, subset, table.ndim)
         for larger in reversed(sets):  # remove the part that a smaller set can express
-            for one in sets[: sets.index(larger)]:
-                if set(one) < set(larger):
-                    places = tuple(larger.index(axis) for axis in one)
+            for subset in sets[: sets.index(larger)]:
+                if set(subset) < set(larger):
+                    places = tuple(larger.index(axis) for axis in subset)
                     others = _others(places, len(larger))
-                    mean = (means[larger] * inside[larger]).sum(axis=others) / inside[one]
-                    means[one] += mean
+                    mean = (means[larger] * inside[larger]).sum(axis=others) / inside[subset]
+                    means[subset] += mean
                     means[larger] = means[larger] - _spread(mean, places, len(larger))
         return means
 
@@ -136,9 +136,9 @@ class Joint:
         for term in functional.terms:
             if attribute in term.factors:
                 vectors = self._vectors(term)
-                rest = _outer([np.ones(len(own)) if k == axis else own for k, own in enumerate(vectors)])
+                weights = _outer([np.ones(len(vector)) if k == axis else vector for k, vector in enumerate(vectors)])
                 others = _others((axis,), self.table.ndim)
-                mean = (rest * self.table).sum(axis=others) / np.maximum(self.table.sum(axis=others), TINY)
+                mean = (weights * self.table).sum(axis=others) / np.maximum(self.table.sum(axis=others), TINY)
                 spread += term.coefficient * (mean @ held) * (term.factors[attribute] - vectors[axis] @ held)
         return spread
 

@@ -66,7 +66,7 @@ def _estimate(count: float, error: float, unbiased: float, people: int, confiden
 
 def heat_map(names: Sequence[str], labels: Sequence[Sequence[Any]], counts: Vector) -> str:
     """Return an SVG with a shaded cell for each pair of values; darker means more, and a tooltip has the number."""
-    down, across = ([str("missing" if label is None else label) for label in own] for own in labels)
+    down, across = ([str("missing" if label is None else label) for label in values] for values in labels)
     width, height = LEFT + CELL * len(across) + 20, TOP + CELL * len(down) + 20
     top = max(float(np.max(counts)), 1e-12)
     title = html.escape(f"{names[0]} by {names[1]}")

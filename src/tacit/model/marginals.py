@@ -60,16 +60,16 @@ class Table:
 
 def marginal(model: Model, attributes: Sequence[int], method: str = "fit") -> Table:
     """Return the table of some attributes, with axes in the given order."""
-    asked = tuple(attributes)
-    sizes = [model.attributes[i].size for i in asked]
+    ordered = tuple(attributes)
+    sizes = [model.attributes[i].size for i in ordered]
     if (cells := math.prod(sizes)) > MOST_TABLE_CELLS:
         message = f"The table would have {cells:,} cells; at most {MOST_TABLE_CELLS:,} fit. Name fewer attributes."
         raise UnanswerableError(message, code="table-too-large")
-    varying = tuple(i for i in asked if model.attributes[i].size > 1)  # views do not contain constants
+    varying = tuple(i for i in ordered if model.attributes[i].size > 1)  # views do not contain constants
     if not varying:
-        return Table(asked, np.ones(sizes), np.zeros(sizes), ("the same for everybody",))
+        return Table(ordered, np.ones(sizes), np.zeros(sizes), ("the same for everybody",))
     if method == "uniform":
-        return Table(asked, np.full(sizes, 1 / cells), np.full(sizes, np.nan), ("every combination equally likely",))
+        return Table(ordered, np.full(sizes, 1 / cells), np.full(sizes, np.nan), ("every combination equally likely",))
     if not all(model.together((i,)) for i in varying):
         message = "Nobody has reported a view with one of these attributes. Load more reports, or leave it out."
         raise UnanswerableError(message, code="no-reports")
@@ -78,22 +78,22 @@ def marginal(model: Model, attributes: Sequence[int], method: str = "fit") -> Ta
         if linear is None:
             message = "No view reports these attributes together, so their table has no unbiased estimate. Use 'fit'."
             raise UnanswerableError(message)
-        made = linear
+        table = linear
     else:
-        made = _post_process(model, varying, method, linear)
-    unbiased = None if made.unbiased is None else made.unbiased.reshape(sizes)
-    frequencies, errors = made.frequencies.reshape(sizes), made.errors.reshape(sizes)
-    return replace(made, attributes=asked, frequencies=frequencies, errors=errors, unbiased=unbiased)
+        table = _post_process(model, varying, method, linear)
+    unbiased = None if table.unbiased is None else table.unbiased.reshape(sizes)
+    frequencies, errors = table.frequencies.reshape(sizes), table.errors.reshape(sizes)
+    return replace(table, attributes=ordered, frequencies=frequencies, errors=errors, unbiased=unbiased)
 
 
-def _post_process(model: Model, asked: tuple[int, ...], method: str, linear: Table | None) -> Table:
+def _post_process(model: Model, attributes: tuple[int, ...], method: str, linear: Table | None) -> Table:
     if method == "calm":
         frequencies, how = (
-            Calm.of(model.attributes, model.evidence).table(asked),
+            Calm.of(model.attributes, model.evidence).table(attributes),
             "maximum entropy over reported tables",
         )
     else:
-        frequencies = model.table(asked)
+        frequencies = model.table(attributes)
         how = "by maximum entropy from all pairs and wider views"
     if linear is not None and linear.unbiased is None:
         return replace(linear, frequencies=frequencies)
@@ -101,41 +101,41 @@ def _post_process(model: Model, asked: tuple[int, ...], method: str, linear: Tab
         return replace(linear, frequencies=frequencies, notes=(FITTED,))
     errors = np.full(frequencies.shape, np.nan)
     if method == "fit" and frequencies.size <= MOST_ERRORS:
-        errors = _errors(model, asked).reshape(frequencies.shape)
-    return Table(asked, frequencies, errors, (how, NOISE_ONLY))
+        errors = _errors(model, attributes).reshape(frequencies.shape)
+    return Table(attributes, frequencies, errors, (how, NOISE_ONLY))
 
 
-def _errors(model: Model, asked: tuple[int, ...]) -> Vector:
+def _errors(model: Model, attributes: tuple[int, ...]) -> Vector:
     """Return the fit's own error of every cell."""
     sizes = tuple(attribute.size for attribute in model.attributes)
     cells = []
-    for values in itertools.product(*(range(sizes[i]) for i in asked)):
-        made = Functional.constant(sizes)
-        for i, value in zip(asked, values, strict=True):
-            made = made * Functional.of(sizes, i, np.eye(sizes[i])[value])
-        cells.append(made)
+    for values in itertools.product(*(range(sizes[i]) for i in attributes)):
+        cell = Functional.constant(sizes)
+        for i, value in zip(attributes, values, strict=True):
+            cell = cell * Functional.of(sizes, i, np.eye(sizes[i])[value])
+        cells.append(cell)
     return np.array(model.errors(cells))
 
 
-def linear_table(attributes: Sequence[Attribute], evidence: Sequence[NoisyTable], asked: tuple[int, ...]) -> Table:
+def linear_table(attributes: Sequence[Attribute], evidence: Sequence[NoisyTable], wanted: tuple[int, ...]) -> Table:
     """Return the least-squares table of attributes that are reported together, and its errors; the total is known."""
-    sizes = [attributes[i].size for i in asked]
+    sizes = [attributes[i].size for i in wanted]
     even = [np.full(size, 1 / size) for size in sizes]
-    observed = observe(evidence, asked, [np.arange(size) for size in sizes], even)
+    observed = observe(evidence, wanted, [np.arange(size) for size in sizes], even)
     flat = np.full(sizes, 1 / math.prod(sizes))
 
     def apply(shift: Vector) -> Vector:
         image = observed.information(shift)
-        made: Vector = image - image.mean()
-        return made
+        centred: Vector = image - image.mean()
+        return centred
 
     slope = observed.gradient(flat)
     table = flat + conjugate(apply, slope.mean() - slope, tolerance=1e-10, most=2_000)
     variance, shown = _variances(observed)
     if not shown:
-        return Table(asked, np.asarray(table), np.sqrt(variance), (COARSE,))
+        return Table(wanted, np.asarray(table), np.sqrt(variance), (COARSE,))
     note = "unbiased: averaged over the views that report these attributes"
-    return Table(asked, table, np.sqrt(variance), (note,), table)
+    return Table(wanted, table, np.sqrt(variance), (note,), table)
 
 
 def _variances(observed: Observed) -> tuple[Vector, bool]:
@@ -149,7 +149,7 @@ def _variances(observed: Observed) -> tuple[Vector, bool]:
         spread = vectors[:, known] ** 2 @ (1 / values[known])
         return spread.reshape(observed.shape), int(known.sum()) >= cells - 1
     waves = [np.linalg.eigh(stack.T @ stack)[1] for stack in observed.stacks]
-    squares = [((stack @ own) ** 2).T for stack, own in zip(observed.stacks, waves, strict=True)]
+    squares = [((stack @ wave) ** 2).T for stack, wave in zip(observed.stacks, waves, strict=True)]
     information = along(observed.weight, squares)
     known = information > 1e-9 * information.max()
     inverse = np.where(known, 1 / np.where(known, information, 1.0), 0.0)

@@ -53,18 +53,18 @@ class Margins:
 
     def _products(self, table: Vector) -> Vector:
         """Return the mean of the product of every two indicators of margins' cells, under the table."""
-        made = np.zeros((self._ends[-1], self._ends[-1]))
-        for a, (own, shape) in enumerate(zip(self._others, self._shapes, strict=True)):
+        products = np.zeros((self._ends[-1], self._ends[-1]))
+        for a, (others, shape) in enumerate(zip(self._others, self._shapes, strict=True)):
             for b in range(a, len(self._others)):
-                both = tuple(axis for axis in own if axis in self._others[b])
+                both = tuple(axis for axis in others if axis in self._others[b])
                 summed = table.sum(axis=both, keepdims=True)
                 left, right = math.prod(shape), math.prod(self._shapes[b])
                 rows = np.broadcast_to(np.arange(left).reshape(shape), summed.shape).ravel()
                 columns = np.broadcast_to(np.arange(right).reshape(self._shapes[b]), summed.shape).ravel()
                 block = np.bincount(rows * right + columns, summed.ravel(), left * right).reshape(left, right)
-                made[self._ends[a] : self._ends[a + 1], self._ends[b] : self._ends[b + 1]] = block
-                made[self._ends[b] : self._ends[b + 1], self._ends[a] : self._ends[a + 1]] = block.T
-        return made
+                products[self._ends[a] : self._ends[a + 1], self._ends[b] : self._ends[b + 1]] = block
+                products[self._ends[b] : self._ends[b + 1], self._ends[a] : self._ends[a + 1]] = block.T
+        return products
 
     def centre(self, spread: Vector) -> Vector:
         """Return the part of ``u`` that changes no margin; there may be leading axes."""
@@ -75,8 +75,8 @@ class Margins:
             for other in self._others
         ]
         first, others = sums[0], np.concatenate([sums[0][..., :0], *sums[1:]], axis=-1)
-        rest = (others - first @ self._beside) @ self._rest
-        fitted = np.concatenate([first / self._first - rest @ self._beside.T, rest], axis=-1)
+        residual = (others - first @ self._beside) @ self._rest
+        fitted = np.concatenate([first / self._first - residual @ self._beside.T, residual], axis=-1)
         back = sum(
             fitted[..., start:stop].reshape(*spread.shape[:leading], *shape)
             for start, stop, shape in zip(self._ends, self._ends[1:], self._shapes, strict=False)

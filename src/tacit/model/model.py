@@ -97,19 +97,19 @@ class Model:
 
     def table(self, attributes: Sequence[int]) -> Vector:
         """Return the shares of all combinations of values, attributes in the given order."""
-        own = tuple(sorted(attributes))
-        sizes = [self.attributes[i].size for i in own]
+        ordered = tuple(sorted(attributes))
+        sizes = [self.attributes[i].size for i in ordered]
         if (cells := math.prod(sizes)) > MOST_TABLE_CELLS:
             message = f"The table would have {cells:,} cells; at most {MOST_TABLE_CELLS:,} fit. Name fewer attributes."
             raise UnanswerableError(message, code="table-too-large")
-        if len(own) == 1:
-            return self.values(own[0])
-        joint = self._joint_of(own)
+        if len(ordered) == 1:
+            return self.values(ordered[0])
+        joint = self._joint_of(ordered)
         if joint is None:
-            joint = self._whole(own)
-        axes = tuple(k for k, i in enumerate(joint.attributes) if i not in own)
-        spread = [self._within(i, PAIR_CELLS).T for i in own]
-        return along(joint.table.sum(axis=axes), spread).transpose([own.index(i) for i in attributes])
+            joint = self._whole(ordered)
+        axes = tuple(k for k, i in enumerate(joint.attributes) if i not in ordered)
+        spread = [self._within(i, PAIR_CELLS).T for i in ordered]
+        return along(joint.table.sum(axis=axes), spread).transpose([ordered.index(i) for i in attributes])
 
     def errors(self, functionals: Sequence[Functional]) -> list[float]:
         """Return the standard error of each functional's mean."""
@@ -120,9 +120,9 @@ class Model:
                 together.setdefault(part.attributes, []).append((place, part))
         for attributes, parts in together.items():
             for start in range(0, len(parts), AT_ONCE):
-                some = parts[start : start + AT_ONCE]
-                errors = self._errors(attributes, [part for _, part in some])
-                for (place, _), error in zip(some, errors, strict=True):
+                batch = parts[start : start + AT_ONCE]
+                errors = self._errors(attributes, [part for _, part in batch])
+                for (place, _), error in zip(batch, errors, strict=True):
                     squares[place] += float(error) ** 2
         return [math.sqrt(square) for square in squares]
 
@@ -130,7 +130,9 @@ class Model:
         """Return the errors of functionals of the same attributes: those of their parts, from the respective fits."""
         if len(attributes) == 1:
             [i] = attributes
-            scaled = [[term.coefficient * term.factors[i] for term in own.terms if term.factors] for own in functionals]
+            scaled = [
+                [t.coefficient * t.factors[i] for t in functional.terms if t.factors] for functional in functionals
+            ]
             return self._one_errors(i, [np.sum(vectors, axis=0) for vectors in scaled])
         square = np.zeros(len(functionals))
         pairs = [pair for pair in itertools.combinations(attributes, 2) if self.together(pair)]
@@ -138,19 +140,18 @@ class Model:
         for place, functional in enumerate(functionals):
             joint = self._joint([functional]).of(functional)
             if len(attributes) > 2 and pairs:
-                square[place] += (
-                    joint.widest_weight(functional) * min(self.face(pair)[0].missed for pair in pairs)
-                ) ** 2
+                missed = min(self.face(pair)[0].missed for pair in pairs)
+                square[place] += (joint.widest_weight(functional) * missed) ** 2
             faces = [tuple(map(joint.attributes.index, face)) for face in self.faces(joint.attributes)]
-            for one, function in joint.parts(functional, faces).items():
-                own, groups = tuple(joint.attributes[axis] for axis in one), [joint.held[axis].T for axis in one]
-                if len(own) == 1:
-                    functions.setdefault(own, []).append(groups[0] @ function + joint.within(functional, one[0]))
-                elif self.together(own):  # others are assumed independent
-                    cells = [self._within(i, PAIR_CELLS) @ values for i, values in zip(own, groups, strict=True)]
-                    functions.setdefault(own, []).append(along(function, cells))
-        for own, weights in functions.items():
-            errors = self._one_errors(own[0], weights) if len(own) == 1 else self.face(own)[0].errors(np.stack(weights))
+            for axes, function in joint.parts(functional, faces).items():
+                key, groups = tuple(joint.attributes[axis] for axis in axes), [joint.held[axis].T for axis in axes]
+                if len(key) == 1:
+                    functions.setdefault(key, []).append(groups[0] @ function + joint.within(functional, axes[0]))
+                elif self.together(key):  # others are assumed independent
+                    cells = [self._within(i, PAIR_CELLS) @ values for i, values in zip(key, groups, strict=True)]
+                    functions.setdefault(key, []).append(along(function, cells))
+        for key, weights in functions.items():
+            errors = self._one_errors(key[0], weights) if len(key) == 1 else self.face(key)[0].errors(np.stack(weights))
             square += errors**2
         return cast("Vector", np.sqrt(square))
 
@@ -186,10 +187,10 @@ class Model:
         widest = max((len(shown) for shown in self._shown), default=0)
         cells = {i: int(self._cells_of(i, PAIR_CELLS).max()) + 1 for i in attributes}
         for size in range(min(widest, len(attributes)), 2, -1):
-            for one in itertools.combinations(sorted(attributes), size):
-                small = math.prod(cells[i] for i in one) <= WIDE_CELLS
-                if small and self.together(one) and not any(set(one) <= set(larger) for larger in faces):
-                    faces.append(one)
+            for subset in itertools.combinations(sorted(attributes), size):
+                small = math.prod(cells[i] for i in subset) <= WIDE_CELLS
+                if small and self.together(subset) and not any(set(subset) <= set(larger) for larger in faces):
+                    faces.append(subset)
         return faces
 
     def values(self, attribute: int) -> Vector:
@@ -244,24 +245,24 @@ class Model:
         """Return the fit of two attributes or more, and its table, which agrees with those of smaller sets."""
         with self._door:
             if face not in self._faces:
-                fit, places, given = self._alone(face)
+                fit, places, margins = self._alone(face)
                 if self._is_small(face):
                     fit = replace(fit, prior=self._prior(len(face)))
                 sizes = fit.observed.shape
-                self._faces[face] = fit, maximum_entropy(sizes, places, given, fit.table).table
+                self._faces[face] = fit, maximum_entropy(sizes, places, margins, fit.table).table
             return self._faces[face]
 
     def _alone(self, face: Key) -> tuple[Fit, list[Key], list[Vector]]:
         """Return the fit of a set alone; the margins it preserves, by their axes, and their tables."""
         if face not in self._fits:
             cells, values = [self._cells_of(i, PAIR_CELLS) for i in face], [self.values(i) for i in face]
-            given = [indicators(own) @ share for own, share in zip(cells, values, strict=True)]
-            axes, marginals = self._axes(list(zip(face, cells, strict=True))), given
+            margins = [indicators(partition) @ share for partition, share in zip(cells, values, strict=True)]
+            axes, marginals = self._axes(list(zip(face, cells, strict=True))), margins
             places: list[Key] = [(0,), (1,)]
             if len(face) > 2:
                 places, axes = list(itertools.combinations(range(len(face)), 2)), []
-                given = [self._pair((face[a], face[b])) for a, b in places]
-            base = maximum_entropy([len(marginal) for marginal in marginals], places, given, self._possible(face)).table
+                margins = [self._pair((face[a], face[b])) for a, b in places]
+            base = maximum_entropy(list(map(len, marginals)), places, margins, self._possible(face)).table
             fit = settled_fit(
                 self.evidence,
                 face,
@@ -269,7 +270,7 @@ class Model:
                 base,
                 lambda seen: fit_table(seen, base, tuple(places), axes, marginals),
             )
-            self._fits[face] = fit, places, given
+            self._fits[face] = fit, places, margins
         return self._fits[face]
 
     def _is_small(self, face: Key) -> bool:
@@ -282,8 +283,8 @@ class Model:
         if order not in self._priors:
             shown = sorted({face for table in self._shown for face in itertools.combinations(sorted(table), order)})
             small = [face for face in shown if self._is_small(face)]
-            some = small[:: -(-len(small) // POOLED)]
-            self._priors[order] = learn_prior([self._alone(face)[0] for face in some])
+            sampled = small[:: -(-len(small) // POOLED)]
+            self._priors[order] = learn_prior([self._alone(face)[0] for face in sampled])
         return self._priors[order]
 
     def _pair(self, pair: Key) -> Vector:
@@ -292,12 +293,12 @@ class Model:
             return self.face(pair)[1]
         path = self._path(pair)
         if path:
-            tables = [self._pair((min(a, b), max(a, b))) for a, b in itertools.pairwise(path)]
-            turned = [own if a < b else own.T for own, (a, b) in zip(tables, itertools.pairwise(path), strict=True)]
+            tables = [(a < b, self._pair((min(a, b), max(a, b)))) for a, b in itertools.pairwise(path)]
+            turned = [table if in_order else table.T for in_order, table in tables]
             chain = turned[0]
-            for own in turned[1:]:
-                given = own.sum(axis=1, keepdims=True)
-                chain = chain @ np.divide(own, given, out=np.zeros_like(own), where=given > 0)
+            for table in turned[1:]:
+                sums = table.sum(axis=1, keepdims=True)
+                chain = chain @ np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)
             return chain
         sides = [indicators(self._cells_of(i, PAIR_CELLS)) @ self.values(i) for i in pair]
         return maximum_entropy([len(side) for side in sides], [(0,), (1,)], sides, self._possible(pair)).table
@@ -306,10 +307,10 @@ class Model:
         """Return attributes from one to another, each shown with the next; empty if there is no such path."""
         with self._door:
             if self._tree is None:
-                edges = {own for shown in self._shown for own in itertools.combinations(sorted(shown), 2)}
+                edges = {edge for shown in self._shown for edge in itertools.combinations(sorted(shown), 2)}
                 edges = {edge for edge in edges if all(self._varies(i) for i in edge)}
                 few = edges if len(edges) <= MOST_EDGES else set()
-                self._tree = spanning_tree({own: mutual_information(self._pair(own)) for own in sorted(few)})
+                self._tree = spanning_tree({edge: mutual_information(self._pair(edge)) for edge in sorted(few)})
         return path_between(self._tree, *pair)
 
     def _cells_of(self, attribute: int, most: int) -> Cells:
@@ -329,21 +330,21 @@ class Model:
         """Return the axes of a table that may be smooth; none if no attribute is ordered."""
         axes = []
         for attribute, cells in fitted:
-            own = self.attributes[attribute]
-            alone = np.bincount(cells)[cells[len(cells) - own.apart :]] == 1
-            axes.append(Axis(int(cells.max()) + 1, own.ordered, own.apart if alone.all() else 0))
+            declared = self.attributes[attribute]
+            alone = np.bincount(cells)[cells[len(cells) - declared.apart :]] == 1
+            axes.append(Axis(int(cells.max()) + 1, declared.ordered, declared.apart if alone.all() else 0))
         return axes if any(axis.ordered for axis in axes) else []
 
     def _within(self, attribute: int, most: int) -> Vector:
         """Return cells of a fit x values: the share of a cell's people that each value has."""
         return within(self._cells_of(attribute, most), self.values(attribute))
 
-    def _joint_of(self, own: Key) -> Joint | None:
+    def _joint_of(self, wanted: Key) -> Joint | None:
         """Return the table that answers about some attributes: of all attributes if it is small, or else of these."""
-        if len(own) == 2:
-            return self._whole(own)
-        varying = tuple(i for i in range(len(self.attributes)) if i in own or self._varies(i))
-        for attributes in (varying, own):
+        if len(wanted) == 2:
+            return self._whole(wanted)
+        varying = tuple(i for i in range(len(self.attributes)) if i in wanted or self._varies(i))
+        for attributes in (varying, wanted):
             if len(attributes) <= MOST_AXES:
                 cells = math.prod(int(self._cells_of(i, PAIR_CELLS).max()) + 1 for i in attributes)
                 marginals = math.comb(len(attributes), 2)
@@ -353,14 +354,14 @@ class Model:
 
     def _varies(self, attribute: int) -> bool:
         """Return whether an attribute belongs in a table of all attributes."""
-        own = self.attributes[attribute]
+        declared = self.attributes[attribute]
         is_presence = any(other.presence == attribute for other in self.attributes)
-        return own.size > 1 and attribute not in self._known and not is_presence and self.together((attribute,))
+        return declared.size > 1 and attribute not in self._known and not is_presence and self.together((attribute,))
 
     def _joint(self, functionals: Sequence[Functional]) -> Joint:
         """Return a table for some functionals: of all attributes if it is small, else of theirs, or of classes."""
-        own = tuple(sorted({i for functional in functionals for i in functional.attributes}))
-        return self._joint_of(own) or self._maximum_entropy(own, self._classes(own, functionals))
+        attributes = tuple(sorted({i for functional in functionals for i in functional.attributes}))
+        return self._joint_of(attributes) or self._maximum_entropy(attributes, self._classes(attributes, functionals))
 
     def _whole(self, attributes: Key) -> Joint:
         """Return the table of some attributes in the cells of tables of pairs."""
@@ -373,16 +374,16 @@ class Model:
     def _maximum_entropy(self, attributes: Key, groups: Sequence[Vector]) -> Joint:
         """Return the table of maximum entropy over given groups of values."""
         values = tuple(self.values(i) for i in attributes)
-        sides = [own @ self._within(i, PAIR_CELLS).T for i, own in zip(attributes, groups, strict=True)]
+        sides = [group @ self._within(i, PAIR_CELLS).T for i, group in zip(attributes, groups, strict=True)]
         places = {i: place for place, i in enumerate(attributes)}
         wide = self.faces(attributes) if len(attributes) > 2 else []
-        given = {tuple(places[i] for i in face): self.face(face)[1] for face in wide}
+        margins = {tuple(places[i] for i in face): self.face(face)[1] for face in wide}
         for pair in itertools.combinations(attributes, 2):
             if not any(set(pair) <= set(face) for face in wide):
-                given[places[pair[0]], places[pair[1]]] = self._pair(pair)
-        tables = [along(table, [sides[axis] for axis in axes]) for axes, table in given.items()]
+                margins[places[pair[0]], places[pair[1]]] = self._pair(pair)
+        tables = [along(table, [sides[axis] for axis in axes]) for axes, table in margins.items()]
         sizes = [len(group) for group in groups]
-        table = tables[0] if len(attributes) == 2 else maximum_entropy(sizes, list(given), tables).table
+        table = tables[0] if len(attributes) == 2 else maximum_entropy(sizes, list(margins), tables).table
         return Joint(attributes, tuple(groups), values, table)
 
     def _classes(self, attributes: Key, functionals: Sequence[Functional]) -> list[Vector]:

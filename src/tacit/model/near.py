@@ -32,8 +32,8 @@ def conjugate(
 ) -> Vector:
     """Solve ``apply(x) = right`` by conjugate gradients, for each leading index side by side."""
     axes = tuple(range(leading, right.ndim))
-    solved, rest, along = np.zeros_like(right), right.copy(), right.copy()
-    size = (rest**2).sum(axes, keepdims=True)
+    solved, residual, along = np.zeros_like(right), right.copy(), right.copy()
+    size = (residual**2).sum(axes, keepdims=True)
     enough = tolerance**2 * size
     for _ in range(most):
         if (size <= enough).all():
@@ -42,9 +42,9 @@ def conjugate(
         curve = (along * image).sum(axes, keepdims=True)
         step = np.divide(size, curve, out=np.zeros_like(size), where=curve > 0)
         solved += step * along
-        rest -= step * image
-        new = (rest**2).sum(axes, keepdims=True)
-        along = rest + np.divide(new, size, out=np.zeros_like(size), where=size > 0) * along
+        residual -= step * image
+        new = (residual**2).sum(axes, keepdims=True)
+        along = residual + np.divide(new, size, out=np.zeros_like(size), where=size > 0) * along
         size = new
     return solved
 

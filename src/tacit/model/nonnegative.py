@@ -23,8 +23,8 @@ def norm_sub(values: Vector, total: Vector | float = 1.0) -> Vector:
     wanted = np.maximum(np.asarray(total, dtype=np.float64), 0.0)[..., None]
     ordered = -np.sort(-values, axis=-1)
     taken = (np.cumsum(ordered, axis=-1) - wanted) / np.arange(1, values.shape[-1] + 1)
-    kept = np.maximum((ordered > taken).sum(axis=-1, keepdims=True) - 1, 0)
-    return np.maximum(values - np.take_along_axis(taken, kept, axis=-1), 0.0)
+    last = np.maximum((ordered > taken).sum(axis=-1, keepdims=True) - 1, 0)
+    return np.maximum(values - np.take_along_axis(taken, last, axis=-1), 0.0)
 
 
 def ripple(tables: Vector, axes: int, below: float = 0.0) -> Vector:

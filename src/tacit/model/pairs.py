@@ -20,7 +20,7 @@ from tacit.contract.oracles import Oracle
 from tacit.estimate.functional import Vector
 from tacit.model.evidence import Cells, NoisyTable
 
-__all__ = ["Side", "by_class", "cell_noise", "own_noise", "paired_tables", "partition_of"]
+__all__ = ["Side", "by_class", "cell_noise", "paired_tables", "partition_of", "proportional_noise"]
 
 Codes = npt.NDArray[np.int64]
 
@@ -38,21 +38,21 @@ SMALL = 1e-12
 
 def partition_of(service: ServiceContract, view: CompiledView, attribute: int) -> Cells:
     """Return the cell of each value of an attribute in a view; extra cells come last."""
-    own = service.levels[attribute][view.levels[attribute]].table()
-    cells = int(own.max()) + 1
-    return np.concatenate([own, np.arange(cells, cells + service.extras)])
+    table = service.levels[attribute][view.levels[attribute]].table()
+    cells = int(table.max()) + 1
+    return np.concatenate([table, np.arange(cells, cells + service.extras)])
 
 
 def cell_noise(oracle: Oracle, cells: int | None = None) -> float:
     """Return the variance of a cell per report where people are uniform over cells: those of the oracle by default."""
-    one, neither = oracle.pair_split
-    return float((neither / 2 + (one - neither) / (cells or oracle.domain)) / (oracle.keep - oracle.lie) ** 2)
+    either, neither = oracle.pair_split
+    return float((neither / 2 + (either - neither) / (cells or oracle.domain)) / (oracle.keep - oracle.lie) ** 2)
 
 
-def own_noise(oracle: Oracle, cells: int | None = None) -> float:
+def proportional_noise(oracle: Oracle, cells: int | None = None) -> float:
     """Return the share of that variance which is in proportion to the people of a cell."""
-    one, neither = oracle.pair_split
-    share = (one - neither) / (cells or oracle.domain)
+    either, neither = oracle.pair_split
+    share = (either - neither) / (cells or oracle.domain)
     return float(share / (neither / 2 + share))
 
 
@@ -72,22 +72,22 @@ class Side:
     def __init__(self, service: ServiceContract, channels: Codes, codes: Codes) -> None:
         self.service = service
         self._stride = max(channel.alphabet for channel in service.channels)
-        whole = channels * self._stride + codes
+        numbers = channels * self._stride + codes
         if self._stride * len(service.channels) <= max(4 * len(codes), 2**16):
-            self.codes = np.flatnonzero(np.bincount(whole))
+            self.codes = np.flatnonzero(np.bincount(numbers))
             places = np.zeros(self._stride * len(service.channels), dtype=np.int64)
             places[self.codes] = np.arange(len(self.codes))
-            self.rows = places[whole]
+            self.rows = places[numbers]
         else:
-            self.codes, self.rows = np.unique(whole, return_inverse=True)
+            self.codes, self.rows = np.unique(numbers, return_inverse=True)
 
     def counts(self, times: Vector, group: Codes, classes: int) -> tuple[Codes, Codes, Vector, Codes]:
         """Return the distinct combinations of channel, code and class, with their counts."""
         summed = np.bincount(self.rows * classes + group, times, len(self.codes) * classes)
-        kept = np.flatnonzero(summed)
-        channels, codes = np.divmod(self.codes[kept // classes], self._stride)
-        times = summed[kept].astype(np.float64)
-        return channels.astype(np.int64), codes.astype(np.int64), times, (kept % classes).astype(np.int64)
+        present = np.flatnonzero(summed)
+        channels, codes = np.divmod(self.codes[present // classes], self._stride)
+        times = summed[present].astype(np.float64)
+        return channels.astype(np.int64), codes.astype(np.int64), times, (present % classes).astype(np.int64)
 
     def looks(self, attribute: int) -> list[_Looks]:
         """Return the decoded cells of an attribute; the number after the last attribute is presence."""
@@ -107,12 +107,12 @@ class Side:
                     by_partition.setdefault(partition.tobytes(), []).append(
                         (partition, np.arange(low, high), looks, noise)
                     )
-        made = []
+        merged = []
         for parts in by_partition.values():
             weights = np.concatenate([np.full(len(codes), 1 / noise) for _, codes, _, noise in parts])
-            looks = np.concatenate([one for _, _, one, _ in parts]) * weights[:, None]
-            made.append(_Looks(parts[0][0], np.concatenate([codes for _, codes, _, _ in parts]), looks, weights))
-        return made
+            looks = np.concatenate([look for _, _, look, _ in parts]) * weights[:, None]
+            merged.append(_Looks(parts[0][0], np.concatenate([codes for _, codes, _, _ in parts]), looks, weights))
+        return merged
 
     def _of_view(self, view: CompiledView, attribute: int, codes: Codes) -> tuple[Vector, float]:
         """Return the decoded cells of an attribute for a view's codes, centred, and the variance of a cell."""
@@ -127,8 +127,8 @@ class Side:
                 axes.append(np.concatenate([np.ones((1, size - behind)), np.zeros((1, behind))], axis=1))
                 summed *= size - behind
         picks = np.zeros((max(map(len, axes)), len(axes)), dtype=np.int64)
-        for axis, own in enumerate(axes):
-            picks[:, axis] = np.arange(len(own)) if len(own) > 1 else 0
+        for axis, marks in enumerate(axes):
+            picks[:, axis] = np.arange(len(marks)) if len(marks) > 1 else 0
         real = attribute < len(self.service.service.sensitive)
         looks = self._indicators(view.oracle, axes, picks, codes) if real else np.zeros((len(codes), 0))
         if extras:
@@ -146,16 +146,16 @@ class Side:
     def _indicators(self, oracle: Oracle, axes: list[Vector], picks: Codes, codes: Codes) -> Vector:
         keep, lie = oracle.support_rates
         cells = np.ones(len(picks))
-        for axis, own in enumerate(axes):
-            cells *= own.sum(axis=1)[picks[:, axis]]
+        for axis, marks in enumerate(axes):
+            cells *= marks.sum(axis=1)[picks[:, axis]]
         if type(oracle).reader is not Oracle.reader:
-            made: Vector = (oracle.reader(codes)(axes, picks) - lie * cells) / (keep - lie)
-            return made
+            values: Vector = (oracle.reader(codes)(axes, picks) - lie * cells) / (keep - lie)
+            return values
         sums = np.empty((len(codes), len(picks)))
         step = max(1, SUPPORTS_AT_ONCE // oracle.domain)
         for start in range(0, len(codes), step):  # an axis is either separate cells or one sum over cells
-            some = oracle.support(codes[start : start + step])
-            table: npt.NDArray[np.generic] = some.reshape(len(some), *oracle.sizes)
+            supports = oracle.support(codes[start : start + step])
+            table: npt.NDArray[np.generic] = supports.reshape(len(supports), *oracle.sizes)
             for axis in reversed(range(len(axes))):
                 shown = axes[axis] > 0
                 if len(shown) == 1:
@@ -163,7 +163,7 @@ class Side:
                     table = part.sum(axis=1 + axis, dtype=np.float64, keepdims=True)
                 else:
                     table = table.compress(shown.any(axis=0), axis=1 + axis)
-            sums[start : start + step] = table.reshape(len(some), -1)
+            sums[start : start + step] = table.reshape(len(supports), -1)
         return np.asarray((sums - lie * cells) / (keep - lie))
 
 
@@ -180,18 +180,18 @@ def paired_tables(
     public, group, shares = classes
     (left_place, left), (right_place, right) = attributes
     firsts, seconds = sides[0].looks(left), sides[1].looks(right)
-    (look, own), (another, other) = _places(sides[0], firsts), _places(sides[1], seconds)
+    (look, index), (another, another_index) = _places(sides[0], firsts), _places(sides[1], seconds)
     rows = np.flatnonzero((look >= 0) & (another >= 0))
     block = (look[rows] * len(seconds) + another[rows]) * len(shares) + group[rows]
     blocks = len(firsts) * len(seconds) * len(shares)
     order = np.argsort(block.astype(np.uint16 if blocks <= 1 << 16 else np.int64), kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(block, minlength=blocks))])
     rows = rows[order]
-    own, other, times = own[rows], other[rows], times[rows]
+    index, another_index, times = index[rows], another_index[rows], times[rows]
     for number, (first, second) in enumerate(itertools.product(firsts, seconds)):
         tables, weights = [], []
         for start, stop in itertools.pairwise(ends[number * len(shares) : (number + 1) * len(shares) + 1]):
-            table, weight = _product(first, second, own[start:stop], other[start:stop], times[start:stop])
+            table, weight = _product(first, second, index[start:stop], another_index[start:stop], times[start:stop])
             tables.append(table / max(weight, SMALL))
             weights.append(weight)
         places, partitions = (left_place, right_place), (first.partition, second.partition)
@@ -207,16 +207,16 @@ def by_class(
     reports: Vector,
     public: tuple[int, Vector],
     exact: Vector,
-    own: float = 0.0,
+    proportional: float = 0.0,
 ) -> Iterator[NoisyTable]:
     """Yield the table of everybody and, where there are several, that of all public classes.
 
     ``tables`` and ``reports`` (their precisions) are those of each class; ``exact`` multiplies the precision of cells,
-    ``own`` is the share of the variance that is proportional to the people of a cell.
+    ``proportional`` is the share of the variance that is proportional to the people of a cell.
     """
     place, shares = public
-    whole = np.tensordot(reports / reports.sum(), tables, (0, 0))
-    yield NoisyTable(places, partitions, whole, reports.sum() * exact, own=own)
+    overall = np.tensordot(reports / reports.sum(), tables, (0, 0))
+    yield NoisyTable(places, partitions, overall, reports.sum() * exact, proportional=proportional)
     if len(shares) > 1:
         wide = (-1, *[1] * len(places))
         precision = reports / np.maximum(shares, SMALL) ** 2 + SMALL
@@ -233,8 +233,8 @@ def by_class(
 def _places(side: Side, looks: list[_Looks]) -> tuple[Codes, Codes]:
     """Return, for each row, the looks that contain its code (-1 for none), and the code's index among them."""
     which, places = np.full(len(side.codes), -1), np.zeros(len(side.codes), dtype=np.int64)
-    for number, own in enumerate(looks):
-        which[own.codes], places[own.codes] = number, np.arange(len(own.codes))
+    for number, member in enumerate(looks):
+        which[member.codes], places[member.codes] = number, np.arange(len(member.codes))
     return which[side.rows], places[side.rows]
 
 
@@ -247,6 +247,6 @@ def _product(first: _Looks, second: _Looks, left: Codes, right: Codes, times: Ve
         return first.looks.T @ (counts @ second.looks), weight
     table = np.zeros((first.looks.shape[1], second.looks.shape[1]))
     for start in range(0, len(left), AT_ONCE):
-        some = slice(start, start + AT_ONCE)
-        table += first.looks[left[some]].T @ (times[some, None] * second.looks[right[some]])
+        batch = slice(start, start + AT_ONCE)
+        table += first.looks[left[batch]].T @ (times[batch, None] * second.looks[right[batch]])
     return table, weight

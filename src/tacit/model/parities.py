@@ -28,12 +28,12 @@ class ParityTables:
         codes, times = counts[0]
         sent = np.zeros(channel.alphabet)
         sent[codes] = times
-        zero, one = sent.reshape(-1, 2).T  # a view has two codes
+        even, odd = sent.reshape(-1, 2).T  # a view has two codes
         oracle = channel.views[0].oracle
         contrast = float(oracle.keep - oracle.lie)
-        reports = zero + one
-        self._means = np.divide(zero - one, reports * contrast, out=np.zeros_like(zero), where=reports > 0)
-        self._variances = np.divide(1.0, reports * contrast**2, out=np.full_like(zero, np.inf), where=reports > 0)
+        reports = even + odd
+        self._means = np.divide(even - odd, reports * contrast, out=np.zeros_like(even), where=reports > 0)
+        self._variances = np.divide(1.0, reports * contrast**2, out=np.full_like(even, np.inf), where=reports > 0)
         self._places = {view.levels: number for number, view in enumerate(channel.views)}
         self.people = int(reports.sum())
 
@@ -45,7 +45,7 @@ class ParityTables:
             if any(chosen):
                 place = self._place(dict(zip(attributes, chosen, strict=True)))
                 means[chosen], variances[chosen] = self._means[place], self._variances[place]
-        back = [signs(self.sizes[i]).T / len(own) for i, own in zip(attributes, masks, strict=True)]
+        back = [signs(self.sizes[i]).T / len(mask) for i, mask in zip(attributes, masks, strict=True)]
         table, squares = along(means, back), along(variances, [matrix**2 for matrix in back])
         notes = ("unbiased, from parities; counts may be negative, and their sum may differ from the number of people",)
         return Table(tuple(attributes), table, np.sqrt(squares), notes), self.people

@@ -71,7 +71,7 @@ class Tables:
             message = "Name at least one attribute."
             raise UsageError(message, code="bad-option")
         declared = self.service_of(attributes, service)
-        names = [own.name for own in declared.sensitive]
+        names = [attribute.name for attribute in declared.sensitive]
         places = [names.index(name) for name in attributes]
         table, people = self._tables(declared, method).table(places)
         design, most = self._catalog.newest_design(declared.name), float(people)
@@ -91,9 +91,9 @@ class Tables:
         columns: dict[str, Any] = {declared.key: pa.array(np.arange(1, rows + 1))}
         for attribute in declared.attributes:
             columns[attribute.name] = pa.nulls(rows)  # public columns are not in the tables
-        for own, indices in zip(declared.sensitive, drawn, strict=True):
-            values = pa.array([shown_value(own, i) for i in range(own.size)])
-            columns[own.name] = values.take(pa.array(indices))
+        for sensitive, indices in zip(declared.sensitive, drawn, strict=True):
+            values = pa.array([shown_value(sensitive, i) for i in range(sensitive.size)])
+            columns[sensitive.name] = values.take(pa.array(indices))
         return pa.table(columns)
 
     def service_of(self, attributes: Sequence[str], service: str | None) -> Service:
@@ -106,14 +106,14 @@ class Tables:
             raise UsageError(message, code="duplicate-name")
         having = self._catalog.services()
         if service is not None:
-            having = [one for one in having if one.name.lower() == str(service).lower()]
+            having = [candidate for candidate in having if candidate.name.lower() == str(service).lower()]
             if not having:
-                raise UnknownNameError("service", str(service), (one.name for one in self._catalog.services()))
+                raise UnknownNameError("service", str(service), (known.name for known in self._catalog.services()))
         if not having:
             message = "No reports are loaded. Load some first."
             raise ReportError(message, code="no-reports")
-        fitting = [one for one in having if set(attributes) <= {own.name for own in one.sensitive}]
-        known = [own.name for one in having for own in one.sensitive]
+        fitting = [candidate for candidate in having if set(attributes) <= {a.name for a in candidate.sensitive}]
+        known = [attribute.name for candidate in having for attribute in candidate.sensitive]
         for name in attributes:
             if name not in known:
                 raise UnknownNameError("sensitive attribute", name, known, code="unknown-column")
@@ -121,9 +121,8 @@ class Tables:
             message = f"{' and '.join(attributes)} belong to different services. Join them with SQL."
             raise UnanswerableError(message, code="several-services")
         if len(fitting) > 1:
-            message = (
-                f"Several services have these attributes: {', '.join(one.name for one in fitting)}. Pass service=."
-            )
+            names = ", ".join(candidate.name for candidate in fitting)
+            message = f"Several services have these attributes: {names}. Pass service=."
             raise UsageError(message, code="which-service")
         return fitting[0]
 
@@ -164,7 +163,7 @@ class _Together:
 
     def __init__(self, models: Models, stored: Sequence[ServiceReports], method: str) -> None:
         service = stored[0][0]
-        self._model = models.of_service([(*one, False) for one in stored])
+        self._model = models.of_service([(*tier, False) for tier in stored])
         self._method, self._extras = method, service.extras
         self.sizes = [attribute.size for attribute in service.service.sensitive]
         rows = service.service.rows_at_most / service.service.sends
@@ -172,13 +171,13 @@ class _Together:
 
     def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
         """Return the table of some attributes, and the maximum number of rows."""
-        made = marginal(self._model, attributes, self._method)
+        table = marginal(self._model, attributes, self._method)
         if not self._extras:
-            return made, self.people
+            return table, self.people
         real = tuple(slice(0, self.sizes[i]) for i in attributes)
-        unbiased = None if made.unbiased is None else made.unbiased[real]
-        notes = (*made.notes, "rows are counted, not people: a person may have none or several")
-        return Table(made.attributes, made.frequencies[real], made.errors[real], notes, unbiased), self.people
+        unbiased = None if table.unbiased is None else table.unbiased[real]
+        notes = (*table.notes, "rows are counted, not people: a person may have none or several")
+        return Table(table.attributes, table.frequencies[real], table.errors[real], notes, unbiased), self.people
 
     def frequencies(self, attributes: Sequence[int]) -> Vector:
         """Return a table without its errors."""

@@ -26,7 +26,7 @@ from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.model.evidence import Attribute, NoisyTable
 from tacit.model.model import Model
-from tacit.model.pairs import Side, by_class, cell_noise, own_noise, paired_tables, partition_of
+from tacit.model.pairs import Side, by_class, cell_noise, paired_tables, partition_of, proportional_noise
 
 __all__ = ["Counts", "Reports", "Services", "check_tables", "decode_frequencies", "model_of"]
 
@@ -93,77 +93,77 @@ class Services:
 
     def attributes(self) -> list[Attribute]:
         """Return the attributes of all services, each followed by its presence."""
-        made = []
-        for one, first in zip(self.services, self.first, strict=False):
-            presence = first + len(one.service.sensitive) if one.extras else None
-            for attribute in one.service.sensitive:
+        listed = []
+        for compiled, first in zip(self.services, self.first, strict=False):
+            presence = first + len(compiled.service.sensitive) if compiled.extras else None
+            for attribute in compiled.service.sensitive:
                 ordered = attribute.ordered
-                apart = one.extras + bool(attribute.null)
-                made.append(Attribute(attribute.name, attribute.size + one.extras, ordered, apart, presence))
-            if one.extras:
-                made.append(Attribute(f"rows of {one.service.name}", 1 + one.extras, apart=one.extras))
-        return made
+                apart = compiled.extras + bool(attribute.null)
+                listed.append(Attribute(attribute.name, attribute.size + compiled.extras, ordered, apart, presence))
+            if compiled.extras:
+                listed.append(Attribute(f"rows of {compiled.service.name}", 1 + compiled.extras, apart=compiled.extras))
+        return listed
 
-    def places(self, number: int, asked: frozenset[int] | None) -> list[tuple[int, int]]:
+    def places(self, number: int, wanted: frozenset[int] | None) -> list[tuple[int, int]]:
         """Return the requested attributes of a service: their places in the model, and in the service."""
         first, stop = self.first[number : number + 2]
-        return [(i, i - first) for i in range(first, stop) if asked is None or i in asked]
+        return [(i, i - first) for i in range(first, stop) if wanted is None or i in wanted]
 
-    def functional(self, asked: Functional, group: Vector | None = None) -> Functional:
+    def functional(self, functional: Functional, group: Vector | None = None) -> Functional:
         """Return a model functional: attributes are extended to extra cells; ``group`` weights public classes."""
         sizes = [attribute.size for attribute in self.attributes()]
-        terms = [self._term(term, len(sizes), group) for term in asked.terms]
+        terms = [self._term(term, len(sizes), group) for term in functional.terms]
         return Functional((*sizes, 1 if group is None else len(group)), tuple(terms))
 
     def _term(self, term: Term, public: int, group: Vector | None) -> Term:
         coefficient, factors = term.coefficient, dict(term.factors)
-        for one, first in zip(self.services, self.first, strict=False):
-            if not one.extras:
+        for compiled, first in zip(self.services, self.first, strict=False):
+            if not compiled.extras:
                 continue
-            place = first + len(one.service.sensitive)
-            real = np.array([1.0] + [0.0] * one.extras)
+            place = first + len(compiled.service.sensitive)
+            real = np.array([1.0] + [0.0] * compiled.extras)
             presence = factors.pop(place, real)
-            own = [i for i in range(first, place) if i in factors]
-            if not own:
+            shown = [i for i in range(first, place) if i in factors]
+            if not shown:
                 factors[place] = presence
             elif presence[1:].any():
                 message = "Counts of people with certain rows are not fitted. Ask without consistent=True."
                 raise UnanswerableError(message, code="not-consistent")
-            for rank, i in enumerate(own):
-                beside = np.zeros(one.extras) if rank == 0 else np.ones(one.extras)
+            for rank, i in enumerate(shown):
+                beside = np.zeros(compiled.extras) if rank == 0 else np.ones(compiled.extras)
                 factors[i] = np.concatenate([factors[i], beside])
-            coefficient *= float(presence[0]) if own else 1.0
+            coefficient *= float(presence[0]) if shown else 1.0
         if group is not None:
             factors[public] = group
         return Term(coefficient, factors)
 
 
 def model_of(
-    reports: Sequence[Reports], classes: int = 1, asked: frozenset[int] | None = None, *, in_order: bool = False
+    reports: Sequence[Reports], classes: int = 1, wanted: frozenset[int] | None = None, *, in_order: bool = False
 ) -> Model:
     """Return the model of reports of the same services in several tiers; public classes are its last attribute.
 
-    Pairs of attributes of two services are made for the ``asked`` attributes, by default for all. Classes that are
+    Pairs of attributes of two services are made for the ``wanted`` attributes, by default for all. Classes that are
     ``in_order`` are smoothed.
     """
     known = Services(reports[0].services)
     attributes = [*known.attributes(), Attribute("public columns", classes, ordered=in_order)]
     people = np.zeros(classes)
-    for one in reports:
-        for service in one.services:
+    for tier in reports:
+        for service in tier.services:
             check_tables(service)
-        people += np.bincount(one.group, one.times, minlength=classes) / one.repeats(None)
+        people += np.bincount(tier.group, tier.times, minlength=classes) / tier.repeats(None)
     shares = people / max(people.sum(), 1.0)
     evidence: list[NoisyTable] = []
-    for one in reports:
-        sides = [Side(*own) for own in zip(one.services, one.channels, one.codes, strict=True)]
+    for tier in reports:
+        sides = [Side(*side) for side in zip(tier.services, tier.channels, tier.codes, strict=True)]
         for number, side in enumerate(sides):
-            place = _Place(side.service, known.first[number], len(attributes) - 1, shares, one.left_out)
-            evidence += place.views(*side.counts(one.times / one.repeats(number), one.group, classes))
+            place = _Place(side.service, known.first[number], len(attributes) - 1, shares, tier.left_out)
+            evidence += place.views(*side.counts(tier.times / tier.repeats(number), tier.group, classes))
         for a, b in itertools.combinations(range(len(sides)), 2):
-            times = one.times / (one.repeats(None) / one.reports(a) / one.reports(b))
-            for left, right in itertools.product(known.places(a, asked), known.places(b, asked)):
-                public = len(attributes) - 1, one.group, shares
+            times = tier.times / (tier.repeats(None) / tier.reports(a) / tier.reports(b))
+            for left, right in itertools.product(known.places(a, wanted), known.places(b, wanted)):
+                public = len(attributes) - 1, tier.group, shares
                 evidence += paired_tables((sides[a], sides[b]), (left, right), times, public)
     rows = sum(
         float(report.times.sum()) / math.prod(len(service.channels) for service in report.services)
@@ -230,9 +230,9 @@ class _Place:
             presence = np.concatenate([1 - behind.sum(axis=1, keepdims=True), behind], axis=1)
             place = self.first + len(self.service.service.sensitive)
             exact = np.array([1 / extras] + [1.0] * extras)
-            reports, own = self._precision(view.oracle, counts, 1 + extras)
+            reports, proportional = self._precision(view.oracle, counts, 1 + extras)
             yield from by_class(
-                (place,), (np.arange(1 + extras),), presence, reports, (self.public, self.shares), exact, own
+                (place,), (np.arange(1 + extras),), presence, reports, (self.public, self.shares), exact, proportional
             )
         if shown:
             exact = np.ones([1] * len(shown))
@@ -241,23 +241,23 @@ class _Place:
                 exact = np.where(possible, 1.0, 1 / IMPOSSIBLE)
             partitions = tuple(partition_of(self.service, view, i) for i in shown)
             places = tuple(self.first + i for i in shown)
-            reports, own = self._precision(view.oracle, counts, view.oracle.domain)
-            yield from by_class(places, partitions, tables, reports, (self.public, self.shares), exact, own)
+            reports, proportional = self._precision(view.oracle, counts, view.oracle.domain)
+            yield from by_class(places, partitions, tables, reports, (self.public, self.shares), exact, proportional)
 
     def _precision(self, oracle: Oracle, counts: Vector, cells: int) -> tuple[Vector, float]:
         """Return the precision of a cell where people are uniform over some cells, and the share of its own people."""
         variance = cell_noise(oracle, cells) + self.left_out * (cells - 1) / cells**2
-        return counts / variance, own_noise(oracle, cells)
+        return counts / variance, proportional_noise(oracle, cells)
 
 
 def _with_extra_cells(tables: Vector, extras: int) -> tuple[Vector, npt.NDArray[np.bool_]]:
     """Return tables with extra cells on each axis, not only on the first; and which combinations are possible."""
     sizes = [tables.shape[1], *(size + extras for size in tables.shape[2:])]
-    made, possible = np.zeros((len(tables), *sizes)), np.zeros(sizes, dtype=bool)
+    extended, possible = np.zeros((len(tables), *sizes)), np.zeros(sizes, dtype=bool)
     real = (slice(0, sizes[0] - extras), *(slice(0, size) for size in tables.shape[2:]))
-    made[:, *real], possible[real] = tables[:, *real], True
+    extended[:, *real], possible[real] = tables[:, *real], True
     for extra in range(extras):
         cell = tuple(size - extras + extra for size in sizes)
-        made[:, *cell] = tables[:, cell[0], *[0] * (tables.ndim - 2)]
+        extended[:, *cell] = tables[:, cell[0], *[0] * (tables.ndim - 2)]
         possible[cell] = True
-    return made, possible
+    return extended, possible

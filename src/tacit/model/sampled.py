@@ -25,11 +25,11 @@ def of_panel(table: Table, rows: int, service: Service, design: Design) -> tuple
     this here.
     """
     each = service.rows_at_most / service.sends
-    asked, left_out = rows / each, 1 - 1 / design.weight
+    people, left_out = rows / each, 1 - 1 / design.weight
     known = table.frequencies if table.unbiased is None else np.maximum(table.unbiased, table.frequencies)
-    spread = left_out * service.rows_at_most * np.clip(known, 0.0, 1.0) / (max(1.0, asked) * each)
-    share = min(1.0, asked / design.enrolled.asked) if design.enrolled else 0.0
-    most = design.weight * each * (asked + SURELY * math.sqrt(asked * left_out * (1 - share)))
+    spread = left_out * service.rows_at_most * np.clip(known, 0.0, 1.0) / (max(1.0, people) * each)
+    share = min(1.0, people / design.enrolled.asked) if design.enrolled else 0.0
+    most = design.weight * each * (people + SURELY * math.sqrt(people * left_out * (1 - share)))
     note = f"a panel's newest round, in which each person stands for {design.weight:.4g}; errors include who was asked"
-    made = replace(table, errors=np.sqrt(table.errors**2 + spread), notes=(*table.notes, note))
-    return made, round(design.weight * rows), most
+    widened = replace(table, errors=np.sqrt(table.errors**2 + spread), notes=(*table.notes, note))
+    return widened, round(design.weight * rows), most

@@ -105,9 +105,9 @@ def scatter(observed: Observed, base: Vector) -> Scatter | None:
 
 def _parts(grid: Vector, bell: Vector, centre: Vector, around: Vector) -> tuple[Vector, Vector]:
     """Return the log-likelihood of each part for a cell known to be around a number, and its posterior mean."""
-    whole = bell + around
-    likely: Vector = -0.5 * (grid - centre) ** 2 / whole - 0.5 * np.log(whole)
-    mean: Vector = grid + bell / whole * (centre - grid)
+    variance = bell + around
+    likely: Vector = -0.5 * (grid - centre) ** 2 / variance - 0.5 * np.log(variance)
+    mean: Vector = grid + bell / variance * (centre - grid)
     return likely, mean
 
 
@@ -117,21 +117,21 @@ def _evidence(observed: Observed, base: Vector, share: Vector, sites: tuple[Vect
     [stack] = observed.stacks
     information = stack.T @ (observed.weight[:, None] * stack) + exact
     seen = observed.back(observed.weight * observed.value) + exact
-    whole = information + np.diag(precision)
-    covariance = np.linalg.inv(whole)
+    posterior = information + np.diag(precision)
+    covariance = np.linalg.inv(posterior)
     variance, mean = np.diag(covariance), covariance @ (seen + pull)
     around = 1 / np.maximum(1 / variance - precision, 1e-3 / variance)
     centre = around * (mean / variance - pull)
     grid = base[:, None] * FACTORS
     chance, _ = _parts(grid, (WIDTH * grid) ** 2, centre[:, None], around[:, None])
     top = chance.max(axis=1)
-    own = top + np.log((np.exp(chance - top[:, None]) * share).sum(axis=1)) - 0.5 * np.log(2 * np.pi)
+    evidence = top + np.log((np.exp(chance - top[:, None]) * share).sum(axis=1)) - 0.5 * np.log(2 * np.pi)
     site = -0.5 * np.log1p(precision * around)
     site = site + 0.5 * ((centre / around + pull) ** 2 / (1 / around + precision) - centre**2 / around)
-    joint = 0.5 * float((seen + pull) @ mean) + 0.5 * (len(mean) * np.log(2 * np.pi) - np.linalg.slogdet(whole)[1])
+    joint = 0.5 * float((seen + pull) @ mean) + 0.5 * (len(mean) * np.log(2 * np.pi) - np.linalg.slogdet(posterior)[1])
     constant = -0.5 * float((observed.weight * observed.value**2).sum()) - 0.5 * exact
     total = 0.5 * np.log(exact / (2 * np.pi))  # the observation of the total is a density
     factor = float(FACTORS @ share)
     wide = float((((1 + WIDTH**2) * FACTORS**2 @ share) - factor**2) * (base**2).sum()) + 1e-12
-    given = -0.5 * (1 - factor) ** 2 / wide - 0.5 * np.log(2 * np.pi * wide)
-    return float(constant + joint + (own - site).sum() + total - given - PARAMETERS)
+    sum_to_one = -0.5 * (1 - factor) ** 2 / wide - 0.5 * np.log(2 * np.pi * wide)
+    return float(constant + joint + (evidence - site).sum() + total - sum_to_one - PARAMETERS)

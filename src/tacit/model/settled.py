@@ -27,5 +27,5 @@ def settled_fit(
 ) -> Fit:
     """Return the fit of some attributes, in given cells with the shares of values; ``expected`` has known counts."""
     first = fit(observe(evidence, face, *fine, expected))
-    shown = [table.own for table in evidence if not set(face).isdisjoint(table.attributes)]
+    shown = [table.proportional for table in evidence if not set(face).isdisjoint(table.attributes)]
     return first if sum(shown) < OWN * len(shown) else fit(observe(evidence, face, *fine, first.table))

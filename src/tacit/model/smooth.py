@@ -53,18 +53,18 @@ class Axis:
 
         Each cell apart has one more.
         """
-        own = self.cells - self.apart
+        count = self.cells - self.apart
         if self.ordered:
-            waves = _cosines((np.arange(own) + 0.5) / own, min(most, own - 1))
+            waves = _cosines((np.arange(count) + 0.5) / count, min(most, count - 1))
         else:
-            waves = np.eye(own)[:, 1:] if own <= most + 1 else np.zeros((own, 0))
+            waves = np.eye(count)[:, 1:] if count <= most + 1 else np.zeros((count, 0))
         return self.on_all_cells(waves)
 
     def on_all_cells(self, waves: Vector) -> Vector:
         """Return functions over the ordered cells as functions over all, with one for each cell apart."""
-        own = self.cells - self.apart
+        count = self.cells - self.apart
         wide = np.zeros((self.cells, waves.shape[1] + self.apart))
-        wide[:own, : waves.shape[1]], wide[own:, waves.shape[1] :] = waves, np.eye(self.apart)
+        wide[:count, : waves.shape[1]], wide[count:, waves.shape[1] :] = waves, np.eye(self.apart)
         return wide
 
     def orders(self, count: int) -> npt.NDArray[np.int64]:
@@ -98,36 +98,36 @@ class Smooth:
 
 def functions(axes: tuple[Axis, ...], marginals: tuple[Vector, ...], most: int) -> Functions:
     """Return the functions of one axis, or of two and their products, orthogonal under the marginals."""
-    waves = [_orthogonal(axis.waves(most), own) for axis, own in zip(axes, marginals, strict=True)]
+    waves = [_orthogonal(axis.waves(most), marginal) for axis, marginal in zip(axes, marginals, strict=True)]
     if len(waves) == 1:
         return Functions(waves[0], axes[0].orders(waves[0].shape[1]).astype(np.float64) ** 2)
     left, right = waves
     values = np.einsum("ap,bq->abpq", left, right).reshape(len(left) * len(right), -1)
     order = np.multiply.outer(axes[0].orders(left.shape[1]), axes[1].orders(right.shape[1])).ravel()
-    kept = order <= WIDEST
-    return Functions(values[:, kept], order[kept] ** 2.0)
+    low = order <= WIDEST
+    return Functions(values[:, low], order[low] ** 2.0)
 
 
 def shapes(axis: Axis, marginal: Vector) -> list[tuple[str, Functions]]:
     """Return the shapes that an attribute's own table may have."""
-    made = [("a smooth table", functions((axis,), (marginal,), SHAPE_WAVES))]
-    own = axis.cells - axis.apart
-    if not axis.ordered or own < LEAST_CELLS:
-        return made
-    count = min(SHAPE_WAVES, own - 3)
-    places, frequency = np.arange(own) + 0.5, np.arange(1.0, count + 1)
-    edges, growing = np.eye(own)[:, [0, own - 1]], np.log1p(places) / np.log1p(own)
+    listed = [("a smooth table", functions((axis,), (marginal,), SHAPE_WAVES))]
+    cells = axis.cells - axis.apart
+    if not axis.ordered or cells < LEAST_CELLS:
+        return listed
+    count = min(SHAPE_WAVES, cells - 3)
+    places, frequency = np.arange(cells) + 0.5, np.arange(1.0, count + 1)
+    edges, growing = np.eye(cells)[:, [0, cells - 1]], np.log1p(places) / np.log1p(cells)
     others = [
-        ("a smooth table with edges", places / own, 2),
-        ("a curve with bends and edges", places / own, 1),
+        ("a smooth table with edges", places / cells, 2),
+        ("a curve with bends and edges", places / cells, 1),
         ("a smooth table on a logarithmic scale", growing, 2),
         ("a smooth table on a logarithmic scale from above", growing[::-1], 2),
     ]
     for name, scale, power in others:
         waves = axis.on_all_cells(np.concatenate([edges, _cosines(scale, count)], axis=1))
         order = np.concatenate([[EDGE, EDGE], frequency]) ** power
-        made.append((name, Functions(_orthogonal(waves, marginal), np.concatenate([order, np.ones(axis.apart)]))))
-    return made
+        listed.append((name, Functions(_orthogonal(waves, marginal), np.concatenate([order, np.ones(axis.apart)]))))
+    return listed
 
 
 def _cosines(places: Vector, count: int) -> Vector:
@@ -138,34 +138,34 @@ def _cosines(places: Vector, count: int) -> Vector:
 def _orthogonal(waves: Vector, marginal: Vector) -> Vector:
     weight = np.sqrt(np.maximum(marginal, 1e-6))
     columns = np.column_stack([np.ones(len(waves)), waves]) * weight[:, None]
-    made: Vector = np.linalg.qr(columns)[0][:, 1:] / weight[:, None]
-    return made
+    orthogonal: Vector = np.linalg.qr(columns)[0][:, 1:] / weight[:, None]
+    return orthogonal
 
 
-def smooth(observed: Observed, base: Vector, given: Functions, faces: Faces) -> Smooth:
+def smooth(observed: Observed, base: Vector, basis: Functions, faces: Faces) -> Smooth:
     """Fit the smooth table."""
     base = np.maximum(base, 1e-12)
-    theta, scale = np.zeros(len(given.order)), 1.0
+    theta, scale = np.zeros(len(basis.order)), 1.0
     table, parameters = base, 0.0
     for _ in range(STEPS):
-        precision = given.order**2 / scale
+        precision = basis.order**2 / scale
         before = _objective(observed, table, precision, theta)
         root = np.sqrt(table)
-        functions = np.moveaxis(given.values.reshape(*table.shape, -1), -1, 0)
+        functions = np.moveaxis(basis.values.reshape(*table.shape, -1), -1, 0)
         tangents = (root * Margins(table, faces).centre(root * functions)).reshape(len(functions), -1).T
         data = _information(observed, tangents)
         slope = tangents.T @ observed.gradient(table).ravel() + precision * theta
         spread: Vector = np.linalg.inv(data + np.diag(precision)).astype(np.float64)
         step, part, after = -spread @ slope, 1.0, before
         while part > 1e-3:
-            moved = _table(base, given, theta + part * step, faces)
+            moved = _table(base, basis, theta + part * step, faces)
             after = _objective(observed, moved, precision, theta + part * step)
             if after < before:
                 theta, table = theta + part * step, moved
                 break
             part /= 2
         parameters = float(np.trace(data @ spread))
-        wanted = _scale(given, theta, precision * np.diag(spread), scale)
+        wanted = _scale(basis, theta, precision * np.diag(spread), scale)
         settled = before - after < 0.01 and abs(np.log(wanted / scale)) < 0.05
         scale = wanted
         if settled:
@@ -174,15 +174,15 @@ def smooth(observed: Observed, base: Vector, given: Functions, faces: Faces) -> 
     return Smooth(table, tangents, spread, parameters, gained - _objective(observed, table, precision, theta))
 
 
-def _scale(given: Functions, theta: Vector, left: Vector, scale: float) -> float:
+def _scale(basis: Functions, theta: Vector, left: Vector, scale: float) -> float:
     """Return the scale of the coefficients, given the share of each one's prior variance that is left."""
     learned = max(float((1 - left).sum()), 0.1)
-    return float(np.clip(((given.order * theta) ** 2).sum() / learned, 1e-4, 100.0)) if len(theta) else scale
+    return float(np.clip(((basis.order * theta) ** 2).sum() / learned, 1e-4, 100.0)) if len(theta) else scale
 
 
-def _table(base: Vector, given: Functions, theta: Vector, faces: Faces) -> Vector:
+def _table(base: Vector, basis: Functions, theta: Vector, faces: Faces) -> Vector:
     """Return the base times the exponential of functions, with the base's margins."""
-    exponent = (given.values @ theta).reshape(base.shape)
+    exponent = (basis.values @ theta).reshape(base.shape)
     return keep_margins(base * np.exp(np.maximum(exponent - exponent.max(), LOWEST)), base, faces)
 
 
@@ -194,5 +194,5 @@ def _information(observed: Observed, tangents: Vector) -> Vector:
     """Return the precision matrix of the coefficients given the data."""
     stacked = np.moveaxis(tangents.reshape(*observed.shape, -1), -1, 0)
     seen = (observed.sums(stacked) * np.sqrt(observed.weight)).reshape(len(stacked), observed.weight.size)
-    made: Vector = seen @ seen.T
-    return made
+    information: Vector = seen @ seen.T
+    return information

@@ -22,7 +22,7 @@ def spanning_tree(weights: Mapping[tuple[int, int], float]) -> dict[int, list[in
             neighbours[a].append(b)
             neighbours[b].append(a)
             joined = group[b]
-            group = {i: group[a] if own == joined else own for i, own in group.items()}
+            group = {i: group[a] if tree == joined else tree for i, tree in group.items()}
     return neighbours
 
 
@@ -31,10 +31,10 @@ def path_between(neighbours: Mapping[int, Sequence[int]], start: int, stop: int)
     before = {start: start}
     ahead = [start]
     while ahead and stop not in before:
-        own = ahead.pop()
-        for other in neighbours.get(own, ()):
+        node = ahead.pop()
+        for other in neighbours.get(node, ()):
             if other not in before:
-                before[other] = own
+                before[other] = node
                 ahead.append(other)
     if stop not in before:
         return []

@@ -44,9 +44,9 @@ class Fetched:
     in_order: bool = False
     """Whether classes are rounds, in order: neighbours are smoothed."""
 
-    def model(self, asked: frozenset[int] | None) -> Model:
+    def model(self, wanted: frozenset[int] | None) -> Model:
         """Return the model of these reports."""
-        return model_of(self.tiers, len(self.classes), asked, in_order=self.in_order)
+        return model_of(self.tiers, len(self.classes), wanted, in_order=self.in_order)
 
     def equals(self, other: Fetched) -> bool:
         """Return whether the reports are the same."""
@@ -75,41 +75,41 @@ class Models:
         return self.of(tuple(table for _, table, _ in tiers), fetch)[0]
 
     def of(
-        self, key: Hashable, fetch: Callable[[], Fetched], asked: frozenset[int] | None = None
+        self, key: Hashable, fetch: Callable[[], Fetched], wanted: frozenset[int] | None = None
     ) -> tuple[Model, tuple[tuple[object, ...], ...]]:
         """Return a model and its public classes: the cached one of a key, if the reports have not changed."""
         with self._lock:  # concurrent callers wait for one model
             changes = self.engine.changes()
-            kept = self._kept.get(key)
-            if kept is None or changes is None or kept[0] != changes:
+            cached = self._kept.get(key)
+            if cached is None or changes is None or cached[0] != changes:
                 fetched = fetch()
                 if not any(tier.times.sum() for tier in fetched.tiers):
                     message = "There are no reports to build tables from. Load some first."
                     raise ReportError(message, code="no-reports")
-                same = kept is not None and kept[1].equals(fetched)
-                model = kept[2] if kept and same else fetched.model(asked)
+                same = cached is not None and cached[1].equals(fetched)
+                model = cached[2] if cached and same else fetched.model(wanted)
                 self._kept.pop(key, None)
                 if changes is not None and sum(len(tier.times) for tier in fetched.tiers) > MOST_ROWS:
                     fetched = Fetched((), fetched.classes)
-                self._kept[key] = kept = changes, fetched, model
+                self._kept[key] = cached = changes, fetched, model
                 while len(self._kept) > MOST_MODELS:
                     del self._kept[next(iter(self._kept))]
-            return kept[2], kept[1].classes
+            return cached[2], cached[1].classes
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the cached value of a key, if the reports have not changed since; else compute it."""
         changes = self.engine.changes()
-        kept = self._made.get(key)
-        if kept is None or changes is None or kept[0] != changes:
+        cached = self._made.get(key)
+        if cached is None or changes is None or cached[0] != changes:
             self._made.pop(key, None)
-            self._made[key] = kept = changes, make()
+            self._made[key] = cached = changes, make()
             while len(self._made) > MOST_MADE:
                 self._made.pop(next(iter(self._made)), None)
-        return cast("T", kept[1])
+        return cast("T", cached[1])
 
     def _reports(self, service: ServiceContract, table: str, rollup: bool) -> Reports:  # noqa: FBT001
         counts = code_counts(self.engine, table, rollup=rollup)
-        channels = np.concatenate([np.zeros(0, np.int64), *(np.full(len(own[0]), c) for c, own in counts.items())])
+        channels = np.concatenate([np.zeros(0, np.int64), *(np.full(len(count[0]), c) for c, count in counts.items())])
         codes = np.concatenate([np.zeros(0, np.int64), *(count[0] for count in counts.values())])
         times = np.concatenate([np.zeros(0, np.int64), *(count[1] for count in counts.values())])
         return Reports((service,), (channels,), (codes,), times, np.zeros(len(codes), dtype=np.int64))
@@ -124,4 +124,4 @@ def code_counts(engine: Engine, table: str, *, rollup: bool = False) -> Counts:
     order = np.lexsort((code, channel))
     order = order[people[order] > 0]  # a rollup has rows of deleted people, with negative counts
     parts = {int(number): order[channel[order] == number] for number in np.unique(channel[order])}
-    return {number: (code[own], people[own]) for number, own in parts.items()}
+    return {number: (code[rows], people[rows]) for number, rows in parts.items()}

@@ -70,14 +70,14 @@ class Sampler:
         self._information: dict[tuple[int, int], float] = {}
         self._done = 0
 
-    def draw(self, wanted: Iterable[int], given: Mapping[int, Ints], rows: int) -> dict[int, Ints]:
+    def draw(self, wanted: Iterable[int], known: Mapping[int, Ints], rows: int) -> dict[int, Ints]:
         """Return given and wanted attributes, the most dependent ones first."""
-        drawn, left = dict(given), list(wanted)
+        drawn, left = dict(known), list(wanted)
         while left:
-            own = self.next_of(left, list(drawn), left)
-            parents = self._parents(own, list(drawn))
-            drawn[own] = _draw(own, parents, drawn, self._sizes, self._table_of, rows, self._rng)
-            left.remove(own)
+            attribute = self.next_of(left, list(drawn), left)
+            parents = self._parents(attribute, list(drawn))
+            drawn[attribute] = _draw(attribute, parents, drawn, self._sizes, self._table_of, rows, self._rng)
+            left.remove(attribute)
             self._done += 1
             if self._progress is not None:
                 self._progress(self._done, self._count)
@@ -104,18 +104,18 @@ class Sampler:
             self._information[pair] = mutual_information(self._table_of(pair)) if small else 0.0
         return self._information[pair]
 
-    def _parents(self, own: int, earlier: list[int]) -> list[int]:
+    def _parents(self, attribute: int, earlier: list[int]) -> list[int]:
         """Return the most informative earlier attributes whose joint table is small enough."""
         chosen: list[int] = []
-        for i in sorted(earlier, key=lambda i: -self.information(own, i))[:PARENTS]:
-            cells = math.prod(self._sizes[k] for k in (own, i, *chosen))
-            if cells <= (MOST_CELLS if chosen else MOST_SYNTHESIS_CELLS) and self.information(own, i) > NOTHING:
+        for i in sorted(earlier, key=lambda i: -self.information(attribute, i))[:PARENTS]:
+            cells = math.prod(self._sizes[k] for k in (attribute, i, *chosen))
+            if cells <= (MOST_CELLS if chosen else MOST_SYNTHESIS_CELLS) and self.information(attribute, i) > NOTHING:
                 chosen.append(i)
         return chosen
 
 
 def _draw(
-    own: int,
+    attribute: int,
     parents: list[int],
     drawn: dict[int, Ints],
     sizes: Mapping[int, int],
@@ -123,10 +123,10 @@ def _draw(
     rows: int,
     rng: np.random.Generator,
 ) -> Ints:
-    attributes = sorted([own, *parents])
-    table = np.moveaxis(table_of(attributes), attributes.index(own), -1)
-    others = [i for i in attributes if i != own]
-    flat = np.maximum(table.reshape(-1, sizes[own]), 0.0)
+    attributes = sorted([attribute, *parents])
+    table = np.moveaxis(table_of(attributes), attributes.index(attribute), -1)
+    others = [i for i in attributes if i != attribute]
+    flat = np.maximum(table.reshape(-1, sizes[attribute]), 0.0)
     flat = np.where(flat.sum(axis=1, keepdims=True) > 0, flat, flat.sum(axis=0))  # this combination has no people
     steps = np.cumsum(flat, axis=1)
     steps /= steps[:, -1:]
@@ -135,5 +135,5 @@ def _draw(
         place = place * sizes[i] + drawn[i]
     flat_steps = (steps + np.arange(len(steps))[:, None]).ravel()  # rows concatenated: one search serves all
     positions = np.searchsorted(flat_steps, place + rng.random(rows), side="right")
-    indices: Ints = np.minimum(positions - place * sizes[own], sizes[own] - 1)
+    indices: Ints = np.minimum(positions - place * sizes[attribute], sizes[attribute] - 1)
     return indices

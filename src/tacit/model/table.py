@@ -94,32 +94,32 @@ class Fit:
     def candidates(self) -> list[tuple[float, Candidate]]:
         """The candidates that count, with their weights in the average."""
         prior = self.prior or even_prior()
-        scores = [one.likelihood + math.log(prior[one.strength] + 1e-300) for one in self.tried]
-        for place, one in enumerate(self.tried):
-            if math.isinf(one.strength):  # strengths that were not tried count as infinite
-                own = {other.strength for other in self.tried if other.start is one.start} - {math.inf}
-                mass = sum(share for strength, share in prior.items() if strength > max(own, default=LEARNED))
-                scores[place] = one.likelihood + math.log(max(mass, 1e-300))
+        scores = [candidate.likelihood + math.log(prior[candidate.strength] + 1e-300) for candidate in self.tried]
+        for place, candidate in enumerate(self.tried):
+            if math.isinf(candidate.strength):  # strengths that were not tried count as infinite
+                strengths = {other.strength for other in self.tried if other.start is candidate.start} - {math.inf}
+                mass = sum(share for strength, share in prior.items() if strength > max(strengths, default=LEARNED))
+                scores[place] = candidate.likelihood + math.log(max(mass, 1e-300))
         weights = np.exp(np.array(scores) - max(scores))
         weights[weights < NEGLIGIBLE] = 0.0
         weights /= weights.sum()
-        return [(float(weight), one) for weight, one in zip(weights, self.tried, strict=True) if weight]
+        return [(float(weight), candidate) for weight, candidate in zip(weights, self.tried, strict=True) if weight]
 
     @cached_property
     def table(self) -> Vector:
         """The average table; a table of one attribute is corrected where the data contradict it."""
-        average = cast("Vector", sum(weight * one.table for weight, one in self.candidates))
+        average = cast("Vector", sum(weight * candidate.table for weight, candidate in self.candidates))
         return draw_to_data(self.observed, average) if average.ndim == 1 else average
 
     @property
     def learned(self) -> float:
         """Effective number of parameters learned from the reports; if near 0, the table is an assumption."""
-        return sum(weight * one.learned for weight, one in self.candidates)
+        return sum(weight * candidate.learned for weight, candidate in self.candidates)
 
     @property
     def how(self) -> str:
         """How the table was fitted."""
-        weight, best = max(self.candidates, key=lambda one: one[0])
+        weight, best = max(self.candidates, key=lambda weighted: weighted[0])
         others = f" (weight {weight:.0%})" if weight < 1 - NEGLIGIBLE else ""
         return best.how + others
 
@@ -132,25 +132,25 @@ class Fit:
         """
         flat = directions.reshape(len(directions), -1)
         square = np.zeros(len(directions))
-        for weight, one in self.candidates:
-            shift = flat @ (one.table - self.table).ravel()
-            square += weight * (self._variance(one, directions) + shift**2)
+        for weight, candidate in self.candidates:
+            shift = flat @ (candidate.table - self.table).ravel()
+            square += weight * (self._variance(candidate, directions) + shift**2)
         widest = np.ptp(flat, axis=1)
         unseen = RULE_OF_THREE * self._bare(directions) / np.where(widest > 0, widest, 1.0)
         return cast("Vector", np.minimum(np.sqrt(np.maximum(square, 0.0) + unseen**2), widest / 2))
 
-    def _variance(self, one: Candidate, directions: Vector) -> Vector:
-        tangents, posterior = one.start.tangents, one.start.posterior
+    def _variance(self, candidate: Candidate, directions: Vector) -> Vector:
+        tangents, posterior = candidate.start.tangents, candidate.start.posterior
         onto = directions.reshape(len(directions), -1) @ tangents
         projected = onto @ posterior
         smooth_part: Vector = (projected * onto).sum(axis=1)
-        if one.covariance is not None:
+        if candidate.covariance is not None:
             flat = directions.reshape(len(directions), -1)
-            return cast("Vector", smooth_part + ((flat @ one.covariance) * flat).sum(axis=1))
-        if math.isinf(one.strength):
+            return cast("Vector", smooth_part + ((flat @ candidate.covariance) * flat).sum(axis=1))
+        if math.isinf(candidate.strength):
             return smooth_part
         axes = tuple(range(1, directions.ndim))
-        shape, root = self.observed.shape, np.sqrt(one.table)
+        shape, root = self.observed.shape, np.sqrt(candidate.table)
         seen = self.observed.information(tangents.T.reshape(-1, *shape)).reshape(tangents.shape[::-1])
 
         def rest(spread: Vector) -> Vector:
@@ -158,10 +158,10 @@ class Fit:
             information = information - (information @ tangents) @ posterior @ seen
             return cast("Vector", information.reshape(spread.shape))
 
-        margins = Margins(one.table, self.faces)
+        margins = Margins(candidate.table, self.faces)
 
         def apply(spread: Vector) -> Vector:
-            return margins.centre(one.strength * spread + root * rest(root * spread))
+            return margins.centre(candidate.strength * spread + root * rest(root * spread))
 
         open_to = margins.centre(root * (directions - (projected @ seen).reshape(directions.shape)))
         solved = conjugate(apply, open_to, tolerance=1e-2, leading=1)
@@ -194,7 +194,7 @@ class Fit:
         approximately.
         """
         waves = [_eigenvectors(stack.T @ stack) for stack in self.observed.stacks]
-        squares = [((stack @ own) ** 2).T for stack, own in zip(self.observed.stacks, waves, strict=True)]
+        squares = [((stack @ wave) ** 2).T for stack, wave in zip(self.observed.stacks, waves, strict=True)]
         return waves, along(self.observed.weight, squares)
 
 
@@ -212,13 +212,13 @@ def fit_table(
     """
     bare = Smooth(base, np.zeros((base.size, 0)), np.zeros((0, 0)), 0.0, -observed.misfit(base) / 2)
     starts = [("the prediction from smaller tables" if base.ndim > 1 else "the uniform table", bare)]
-    given = shapes(axes[0], marginals[0]) if len(axes) == 1 else []
+    bases = shapes(axes[0], marginals[0]) if len(axes) == 1 else []
     if len(axes) == 2:
-        given = [("a smooth table", functions(tuple(axes), tuple(marginals), WAVES))]
-    curved = [(how, smooth(observed, base, own, faces)) for how, own in given if own.values.shape[1]]
+        bases = [("a smooth table", functions(tuple(axes), tuple(marginals), WAVES))]
+    curved = [(how, smooth(observed, base, basis, faces)) for how, basis in bases if basis.values.shape[1]]
     if curved:
-        starts.append(max(curved, key=lambda own: own[1].evidence))
-    tried = [one for how, start in starts for one in _chain(observed, start, how, faces)]
+        starts.append(max(curved, key=lambda named: named[1].evidence))
+    tried = [candidate for how, start in starts for candidate in _chain(observed, start, how, faces)]
     tried += [_alone(how, start) for how, start in curved if start is not starts[-1][1]]
     return Fit(observed, tuple(tried), faces)
 
@@ -253,8 +253,10 @@ def _chain(observed: Observed, start: Smooth, how: str, faces: Sequence[tuple[in
         learned = scatter(observed, start.table)
         if learned is not None:
             name, took = f"cells of learned sizes around {how}", float(start.table.size)
-            own = Candidate(learned.table, start, LEARNED, took, spent + learned.evidence, name, learned.covariance)
-            tried.append(own)
+            candidate = Candidate(
+                learned.table, start, LEARNED, took, spent + learned.evidence, name, learned.covariance
+            )
+            tried.append(candidate)
     return tried
 
 
@@ -267,7 +269,9 @@ def learn_prior(fits: Sequence[Fit]) -> dict[float, float]:
     prior = even_prior()
     rows = []
     for fit in fits:
-        known = {one.strength: one.likelihood for one in fit.tried if one.start is fit.tried[0].start}
+        known = {
+            candidate.strength: candidate.likelihood for candidate in fit.tried if candidate.start is fit.tried[0].start
+        }
         first, last = max(set(known) - {math.inf}, default=0.0), min(known)
         filled = [known.get(s, known[math.inf] if s > first else known[last] - FALLEN) for s in prior]
         rows.append(np.exp(np.array(filled) - max(filled)))

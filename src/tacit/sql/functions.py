@@ -268,10 +268,8 @@ def _date(value: Any) -> datetime.date:
 
 def _cast(node: exp.Cast, read: Read) -> Function:
     name = node.to.this.value if hasattr(node.to.this, "value") else str(node.to.this)
-    cast, sizes = (
-        CASTS.get(name),
-        [str(size.this) for size in node.to.expressions if isinstance(size, exp.DataTypeParam)],
-    )
+    cast = CASTS.get(name)
+    sizes = [str(size.this) for size in node.to.expressions if isinstance(size, exp.DataTypeParam)]
     if name == "DECIMAL" and len(sizes) == 2 and sizes[1].isdigit():  # digits after the decimal point
         return strict(lambda value: scalars.round_half_away(value, int(sizes[1])), read(node.this))
     if cast is None or sizes:
