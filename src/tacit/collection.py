@@ -159,10 +159,10 @@ class Collection(Forecasting):
         self._text = contract_text(self._contract)
 
     @classmethod
-    def _of(cls, contract: Contract) -> Collection:
-        made = cls.__new__(cls)
-        vars(made).update(_contract=contract, _text=contract_text(contract))
-        return made
+    def _of(cls, contract: Contract, text: str = "", **known: str) -> Collection:
+        collection = cls.__new__(cls)
+        vars(collection).update(_contract=contract, _text=text or contract_text(contract), **known)
+        return collection
 
     @classmethod
     def from_json(cls, text: str) -> Collection:
@@ -275,8 +275,8 @@ class Collection(Forecasting):
         labels: dict[str, Any] = {"mechanism": old.mechanism, "oracle": old.oracle, "tier": old.tier}
         labels |= (panel.options if panel else {"round": old.round}) | {"assigned": old.assigned}
         if panel and old.member:  # a round has its part of the total
-            whole = Collection(self.schema, parse_epsilon(epsilon) * panel.reports, weights=weights, **labels)
-            return whole.round(old.member)
+            total = parse_epsilon(epsilon) * panel.reports
+            return Collection(self.schema, total, weights=weights, **labels).round(old.member)
         return Collection(self.schema, epsilon, weights=weights, **labels)
 
     def with_schema(self, schema: Schema) -> Collection:
@@ -314,10 +314,8 @@ class Collection(Forecasting):
 
     def _part(self, panel: Panel, number: int) -> Collection:
         share, label = self._contract.epsilon / panel.reports, panel.label(number)
-        part, name = Collection.__new__(Collection), panel.id_of(self._text, number)
         contract = replace(self._contract, epsilon=share, round=label, member=number)
-        vars(part).update(_contract=contract, _text=self._text, id=name)
-        return part
+        return Collection._of(contract, self._text, id=panel.id_of(self._text, number))
 
     def round(self, number: int) -> Collection:
         """Return one round of a panel, from 1 on."""
@@ -393,8 +391,8 @@ class Collection(Forecasting):
 
     def _repr_html_(self) -> str:
         rows = [
-            [service.name, service.key, f"{service.rows_at_most} per person", one.name, describe_values(one)]
+            [service.name, service.key, f"{service.rows_at_most} per person", a.name, describe_values(a)]
             for service in self.schema.services
-            for one in service.attributes
+            for a in service.attributes
         ]
         return table_html(["service", "key", "rows", "attribute", "values"], rows, caption=repr(self))

@@ -58,7 +58,7 @@ class Database:
         self._catalog: Catalog[Collection] = Catalog(engine, self._enrolments, self._unbound)
         self._people: dict[tuple[object, ...], People] = {}
         self._crowds, self._watch = Crowds(engine), Watch(engine)
-        self._kept: AnswerCache[list[Collection], Question[Collection]] = AnswerCache(engine)
+        self._cache: AnswerCache[list[Collection], Question[Collection]] = AnswerCache(engine)
         self._models = Models(engine)
         self._tables = Tables(self._models, self._catalog)
         self._dimensions = {name.lower(): Dimension(name, key, table) for name, key, table in stored if "." not in name}
@@ -78,13 +78,13 @@ class Database:
             store_dictionaries(self._engine, collection.schema)
             self._crowds.change(partial(self._engine.add_contract, collection.id, collection.to_json()))
             self._catalog.add(collection.parts)
-            self._kept.redefine()
+            self._cache.redefine()
 
     def unbind(self, collection: str) -> None:
         """Note that people of a collection may have chosen their ids: assigned views then bound no liar."""
         self._unbound.add(collection)
         self._people.clear()
-        self._kept.redefine()
+        self._cache.redefine()
 
     def check_new(self, collection: Collection) -> None:
         """Refuse a collection that `create` would refuse."""
@@ -114,10 +114,10 @@ class Database:
             The column whose values sensitive attributes hold.
         """
         self._catalog.check_dimension(name)
-        made = Dimension.of(name, as_arrow(name, table), key)
-        self._crowds.change(partial(self._engine.store_dimension, name, key, made.table))
-        self._dimensions[name.lower()] = made
-        self._kept.redefine()
+        dimension = Dimension.of(name, as_arrow(name, table), key)
+        self._crowds.change(partial(self._engine.store_dimension, name, key, dimension.table))
+        self._dimensions[name.lower()] = dimension
+        self._cache.redefine()
 
     def enrol(self, panel: Collection, people: Iterable[int] | Iterable[str]) -> None:
         """Register the members of a panel, or of one round of it: everybody, whether asked in that round or not.
@@ -127,7 +127,7 @@ class Database:
         self._catalog.check_known(panel.parts)
         self._crowds.change(partial(self._enrolments.store, panel.contract_id, panel.contract, people))
         self._people.clear()
-        self._kept.redefine()
+        self._cache.redefine()
 
     def rollup(self, service: str, *, by: Sequence[str] = ()) -> None:
         """Maintain counts of codes for a service, so that queries do not slow down as more people report.
@@ -145,7 +145,7 @@ class Database:
         for table in self._catalog.rolled_up(service, by):
             self._crowds.change(partial(self._engine.add_rollup, table, tuple(by)))
         self._people.clear()
-        self._kept.redefine()
+        self._cache.redefine()
 
     def copy_to(self, path: Any) -> None:
         """Write a copy of everything except deleted data to a new file; others may keep reading."""
@@ -213,30 +213,30 @@ class Database:
             Whether to post-process: answers add up and work for any number of attributes, but are biased.
         """
         options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
-        question, explain = without_explain(text)
+        statement, explain = without_explain(text)
         ask = partial(self.sql, **vars(options), consistent=consistent)
-        whole = None if explain else union_of(question, parameters, ask, self._privacy_of, self.tables)
-        if whole is not None:
-            return whole
+        if not explain and (union := union_of(statement, parameters, ask, self._privacy_of, self.tables)) is not None:
+            return union
         if not explain and not consistent:
-            kept, rounds = self._kept.answer(self._answer, question, parameters, options)
-            return kept.with_privacy(self._crowds.note_answer(rounds))
-        asked = self._question(question, parameters, options)
+            answer, rounds = self._cache.answer(self._answer, statement, parameters, options)
+            return answer.with_privacy(self._crowds.note_answer(rounds))
+        question = self._question(statement, parameters, options)
         if consistent:
-            answer = run_consistent(asked.bound, asked.people, self._models, options, explain=explain)
-            return answer.with_privacy(self._crowds.note_answer(asked.rounds))
-        answer = run(asked.bound, asked.people, options).with_privacy(self._crowds.note_answer(asked.rounds))
-        expected = partial(asked.newest.predict, asked.question, confidence=confidence, decoder=decoder)
-        return explain_answer(answer, asked.people, lambda n: expected(users=n))
+            answer = run_consistent(question.bound, question.people, self._models, options, explain=explain)
+            return answer.with_privacy(self._crowds.note_answer(question.rounds))
+        answer = run(question.bound, question.people, options).with_privacy(self._crowds.note_answer(question.rounds))
+        expected = partial(question.newest.predict, question.question, confidence=confidence, decoder=decoder)
+        return explain_answer(answer, question.people, lambda n: expected(users=n))
 
     def _privacy_of(self, texts: list[str]) -> Callable[[], Privacy]:
         """Return a function that computes the joint guarantees of several questions."""
-        rounds = [one for text in texts for asked in self._questions(text, ()) for one in asked.rounds]
+        rounds = [tier for text in texts for question in self._questions(text, ()) for tier in question.rounds]
         return self._crowds.note_answer(list(dict.fromkeys(rounds)))
 
     def _answer(self, text: str, parameters: Sequence[Any], options: Options) -> tuple[Answer, list[Collection]]:
-        asked = self._question(text, parameters, options)
-        return self._watch.with_notes(run(asked.bound, asked.people, options), asked.people.rounds), asked.rounds
+        question = self._question(text, parameters, options)
+        answer = run(question.bound, question.people, options)
+        return self._watch.with_notes(answer, question.people.rounds), question.rounds
 
     def marginal(
         self,
@@ -260,9 +260,9 @@ class Database:
         confidence : float
             Level of the intervals.
         """
-        made = self._tables.marginal(attributes, service=service, method=method, confidence=confidence)
-        rounds = [one for one, _ in self.newest_tiers(attributes, service)]
-        return cast("Marginal", made.with_privacy(self._crowds.note_answer(rounds)))
+        marginal = self._tables.marginal(attributes, service=service, method=method, confidence=confidence)
+        rounds = [collection for collection, _ in self.newest_tiers(attributes, service)]
+        return cast("Marginal", marginal.with_privacy(self._crowds.note_answer(rounds)))
 
     def synthesize(
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None
@@ -278,9 +278,10 @@ class Database:
         service, method : str, optional
             Needed if several services have reports (`synthesize_people` joins them); as for `marginal`.
         """
-        one = self._tables.service_of((), service)
-        if one.public and one.one_to_one and method is None and self._catalog.newest_design(one.name) is None:
-            return self.synthesize_people(rows, [one.name], seed=seed)[one.name]
+        declared = self._tables.service_of((), service)
+        name, has_public = declared.name, bool(declared.public) and declared.one_to_one
+        if has_public and method is None and self._catalog.newest_design(name) is None:
+            return self.synthesize_people(rows, [name], seed=seed)[name]
         self._crowds.note_answer([tier for tier, _ in self.newest_tiers((), service)])
         return self._tables.synthesize(rows, seed=seed, service=service, method=method)
 
@@ -290,9 +291,9 @@ class Database:
         """Return synthetic people with their rows in the given services (default: all), from the joint model."""
         named = [self._tables.service_of((), name) for name in services] or self.services()
         ask = partial(self._question, parameters=(), options=Options())
-        made, rounds = synthetic_people(ask, self._models, named, people, seed, self.stored_types, progress)
+        tables, rounds = synthetic_people(ask, self._models, named, people, seed, self.stored_types, progress)
         self._crowds.note_answer(rounds)
-        return made
+        return tables
 
     def newest_tiers(self, attributes: Sequence[str], service: str | None) -> list[tuple[Collection, ServiceContract]]:
         """Return the collections, each with its service, that marginals and synthetic rows are computed from."""
@@ -322,14 +323,14 @@ class Database:
             ``order`` (``"size"``, the default, ``"value"`` or ``"person"``), ``measure`` (which total to sort by, from
             0), ``descending``, ``offset``, ``limit``, and ``part``, the round or tier to show (default the last).
         """
-        asked = self._question(without_explain(text)[0], parameters, Options(decoder=decoder))
-        return contributions_to(asked.bound, asked.people, group or {}, Page(**page))
+        question = self._question(without_explain(text)[0], parameters, Options(decoder=decoder))
+        return contributions_to(question.bound, question.people, group or {}, Page(**page))
 
     def answering(self, text: str) -> tuple[Collection, int, str]:
         """Return the inputs of a forecast: collection, people (of the largest public group), non-public attributes."""
-        asked = self._question(without_explain(text)[0], (), Options())
-        people = asked.people.count(asked.bound.public, asked.bound.conditions)
-        return asked.newest, people, asked.bound.sensitive_part()
+        question = self._question(without_explain(text)[0], (), Options())
+        people = question.people.count(question.bound.public, question.bound.conditions)
+        return question.newest, people, question.bound.sensitive_part()
 
     def class_sizes(self, collection: Collection) -> ClassSizes:
         """Count a collection's people, and those of the smallest class that questions can single out."""
@@ -337,17 +338,17 @@ class Database:
 
     def asked_about(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Collection, ServiceContract]]:
         """Return the collections, with their services, whose reports a question reads."""
-        tables = {table for one in self._questions(text, parameters) for table in one.people.reports}
+        tables = {table for question in self._questions(text, parameters) for table in question.people.reports}
         pairs = [(collection, service) for collection in self.collections for service in collection.contract.services]
         return [pair for pair in pairs if report_table(pair[0].id, pair[1].service.name) in tables]
 
     def _questions(self, text: str, parameters: Sequence[Any]) -> list[Question[Collection]]:
         """Bind the questions of a text: a union has several, and a question about the catalog none."""
         several = questions_in(without_explain(text)[0], parameters, self.tables)
-        return [self._question(one, given, Options()) for one, given in several]
+        return [self._question(*question, Options()) for question in several]
 
     def _question(self, question: str, parameters: Sequence[Any], options: Options) -> Question[Collection]:
-        return self._kept.question(self._bind, question, parameters, options)
+        return self._cache.question(self._bind, question, parameters, options)
 
     def _bind(self, question: str, parameters: Sequence[Any], options: Options) -> Question[Collection]:
         """Bind a question to the newest collection that can answer it, and to the rounds it covers."""
@@ -359,8 +360,8 @@ class Database:
         bound = bind(statement, scope)
         rounds = self._catalog.rounds(newest, [table.name for table in services])
         if not scope.uses_round(statement):
-            rounds = [one for one in rounds if one.contract.round == newest.contract.round]
-        if len({one.contract.round for one in rounds}) > 1:
+            rounds = [collection for collection in rounds if collection.contract.round == newest.contract.round]
+        if len({collection.contract.round for collection in rounds}) > 1:
             check_rounds(statement, question, superpopulation=options.superpopulation)
         plain = statement.sql(dialect="duckdb") if parameters else question
         return Question(plain, newest, bound, self._people_of(scope, rounds, options.decoder), rounds)

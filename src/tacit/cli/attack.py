@@ -53,9 +53,9 @@ def _best_guess(service: Any, codes: np.ndarray, prior: np.ndarray) -> np.ndarra
             [[oracle.weight(cell, code) for cell in range(oracle.domain)] for code in range(oracle.alphabet)]
         )
         chances = weights.astype(np.float64) / oracle.denominator * share
-        own, none, skip = chances[:, :cells].mean(axis=1), chances[:, cells], chances[:, cells + 1]
+        supported, none, skip = chances[:, :cells].mean(axis=1), chances[:, cells], chances[:, cells + 1]
         for number in range(AT_MOST + 1):
-            mixed = none if number == 0 else number / AT_MOST * own + (1 - number / AT_MOST) * skip
+            mixed = none if number == 0 else number / AT_MOST * supported + (1 - number / AT_MOST) * skip
             likelihood[view.offset : view.offset + oracle.alphabet, number] = mixed
     guess: np.ndarray = (likelihood * prior).argmax(axis=1)[codes]
     return guess

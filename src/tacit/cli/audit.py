@@ -43,14 +43,14 @@ def run(options: argparse.Namespace) -> int:
         shown = [_data(collection, trials, readers) for collection in collections]
         print(json.dumps(shown[0] if len(shown) == 1 else shown, indent=1))
     else:
-        for one in collections:
-            audit = replace(one.audit(), central=readers.loss(one)) if readers else one.audit()
-            print(f"collection {one.id}\n{audit}")
+        for collection in collections:
+            audit = replace(collection.audit(), central=readers.loss(collection)) if readers else collection.audit()
+            print(f"collection {collection.id}\n{audit}")
         for trial in trials.values():
             _print_trials(trial)
     if options.report:
-        made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        write(options.report, gather(collections, made=made, log=log, trials=trials, readers=readers), collections, log)
+        time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        write(options.report, gather(collections, made=time, log=log, trials=trials, readers=readers), collections, log)
         if not options.json:
             print(f"evidence written to {options.report}; verify it with tacit audit --verify {options.report}")
     fine = all(collection.audit().ok for collection in collections) and all(trial.ok for trial in trials.values())

@@ -63,9 +63,9 @@ def run(words: Sequence[str]) -> int:
     verb = words[0] if words and words[0] in VERBS else None
     try:
         _check_streams(verb)
-        given = parser([verb] if verb else VERBS).parse_args(words)
-        work = importlib.import_module(f"tacit.cli.{VERBS[given.verb]}")
-        code = int(work.run(given))
+        options = parser([verb] if verb else VERBS).parse_args(words)
+        work = importlib.import_module(f"tacit.cli.{VERBS[options.verb]}")
+        code = int(work.run(options))
         sys.stdout.flush()  # here, where a full disk or a closed pipe can still be reported
     except BrokenPipeError:  # the reader of the output, such as `head`, has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -83,23 +83,25 @@ def _show(options: argparse.Namespace, collector: Collector, collection: Collect
     collector.load(reports)
     run_name = secrets.token_hex(3)  # browsers remember what they sent: every run has its own people
     people = [
-        {"person": f"{one['name'].split(',')[0].lower()}-{run_name}", "name": one["name"]}
-        | {"rows": {service: one[service] for service in raw}}
-        for one in SAMPLE_PEOPLE
+        {"person": f"{person['name'].split(',')[0].lower()}-{run_name}", "name": person["name"]}
+        | {"rows": {service: person[service] for service in raw}}
+        for person in SAMPLE_PEOPLE
     ]
     demo = Demo(raw, QUESTIONS, people)
     examples = _examples(collection, raw, reports)
     audit = collection.audit()
-    asked = [compare(collector.query(question["sql"]), demo, question) for question in QUESTIONS]
-    covered = [cell["covered"] for one in asked for row in one["rows"] for cell in row.values() if _is_cell(cell)]
+    compared = [compare(collector.query(question["sql"]), demo, question) for question in QUESTIONS]
+    covered = [
+        cell["covered"] for answer in compared for row in answer["rows"] for cell in row.values() if _is_cell(cell)
+    ]
     if options.json:
         summary = {"collection": collection.id, "people": options.people, "examples": examples}
-        summary |= {"worst_loss": audit.worst_loss, "ok": audit.ok, "questions": asked}
+        summary |= {"worst_loss": audit.worst_loss, "ok": audit.ok, "questions": compared}
         print(json.dumps(summary, indent=1))
     else:
         _print_reports(collection, options.people, examples)
         print("\nFive questions: estimates from the codes alone, beside the truth, which only a demo knows.\n")
-        print("\n\n".join(answer_text(i, one) for i, one in enumerate(asked, 1)))
+        print("\n\n".join(answer_text(i, answer) for i, answer in enumerate(compared, 1)))
         print(f"\n{sum(covered)} of {len(covered)} intervals contain the truth; 95 % should.")
     return demo, audit.ok
 

@@ -50,9 +50,9 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([asdict(finding) for finding in findings], indent=1))
     else:
-        for one in findings:
-            fix = f"\n  run: {one.fix}" if one.ok is False else ""
-            print(f"{MARKS[one.ok]} {one.what}: {one.detail}{fix}")
+        for finding in findings:
+            fix = f"\n  run: {finding.fix}" if finding.ok is False else ""
+            print(f"{MARKS[finding.ok]} {finding.what}: {finding.detail}{fix}")
     return 1 if any(finding.ok is False for finding in findings) else 0
 
 

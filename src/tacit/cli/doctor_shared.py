@@ -76,6 +76,6 @@ def _analytical(connection: Connection) -> Iterator[Finding]:
         yield _verification("analytical", verify_analytical(connection), "are there, as the inbox has moved")
 
 
-def _verification(what: str, checked: Verified, fine: str) -> Finding:
+def _verification(subject: str, checked: Verified, fine: str) -> Finding:
     detail = "; ".join(checked.problems) or f"{checked.reports:,} reports {fine}"
-    return Finding(what, not checked.problems, detail, REMEDY)
+    return Finding(subject, not checked.problems, detail, REMEDY)

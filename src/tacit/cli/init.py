@@ -84,7 +84,7 @@ def _arguments(options: argparse.Namespace) -> tuple[Path, dict[str, str]]:
                 f"{Path(table).name} is no file to write (.toml) and no table ({', '.join(SUFFIXES)}). Convert it."
             )
             raise UsageError(message, code="bad-option")
-    named = named_tables([one if "=" in one else f"{allowed_name(Path(one).stem)}={one}" for one in tables])
+    named = named_tables([table if "=" in table else f"{allowed_name(Path(table).stem)}={table}" for table in tables])
     out = options.out or (f"{next(iter(named))}.toml" if len(tables) > len(options.tables) else options.file)
     if Path(out).suffix.lower() != ".toml":
         message = f"{Path(out).name} must end in .toml."
@@ -100,13 +100,13 @@ def _print(
     proposed: Sequence[ProposedService],
     forecast: Forecast | None,
 ) -> None:
-    left_out = [f"{one.name}.{c.name}: {c.left_out}" for one in proposed for c in one.columns if c.left_out]
+    left_out = [f"{service.name}.{c.name}: {c.left_out}" for service in proposed for c in service.columns if c.left_out]
     if options.json:
-        made: dict[str, Any] = {"file": path.name, "collection": collection.id, "left_out": left_out}
-        made |= (
+        result: dict[str, Any] = {"file": path.name, "collection": collection.id, "left_out": left_out}
+        result |= (
             {"forecast": json.loads(forecast.to_json()), "next": _commands(path, sources, forecast)} if forecast else {}
         )
-        print(json.dumps(made))
+        print(json.dumps(result))
         return
     print(f"{path.name} written. Review it before you collect with it.")
     for service in proposed:
@@ -125,7 +125,7 @@ def _commands(path: Path, sources: dict[str, str], forecast: Forecast) -> list[s
     """Return the commands from the file to a first answer, the best of those forecast."""
     tables = [f"{name}={table}" for name, table in sources.items()]
     reports, database = f"{path.with_suffix('')}-reports", str(path.with_suffix(".tacit"))
-    best = min(forecast, key=lambda one: one.relative if one.relative > 0 else math.inf)
+    best = min(forecast, key=lambda verdict: verdict.relative if verdict.relative > 0 else math.inf)
     words = (
         ["tacit", "audit", str(path)],
         ["tacit", "encode", str(path), *tables, "--prepare", "--out", reports],

@@ -39,9 +39,9 @@ def run(options: argparse.Namespace) -> int:
         Path(options.folder).mkdir(parents=True, exist_ok=True, mode=0o700)
     log = open_log(options.folder)
     if options.action == "create":
-        made = keys.create(options.name, options.scope or ["ingest"], options.origin, options.service)
-        log.add("key-created", **keys.list_keys(made)[0])
-        print(json.dumps({"key": made}) if options.json else f"{made}\nThis key is shown only once. Store it now.")
+        key = keys.create(options.name, options.scope or ["ingest"], options.origin, options.service)
+        log.add("key-created", **keys.list_keys(key)[0])
+        print(json.dumps({"key": key}) if options.json else f"{key}\nThis key is shown only once. Store it now.")
         if options.origin and not options.json:
             print(
                 "Reports with it need a token of the person, signed on your server with the secret of "

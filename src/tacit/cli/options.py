@@ -79,10 +79,10 @@ def plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "question", nargs="?", help="SELECT … FROM service …; without one, ten likely questions, each with a verdict"
     )
-    asked = parser.add_mutually_exclusive_group()
-    asked.add_argument("--users", type=int, help="people expected to report (default 100000)")
-    asked.add_argument("--error", type=float, help="instead: predict how many people give this standard error")
-    asked.add_argument("--relative", type=float, help="the same, for an error relative to the value")
+    exclusive = parser.add_mutually_exclusive_group()
+    exclusive.add_argument("--users", type=int, help="people expected to report (default 100000)")
+    exclusive.add_argument("--error", type=float, help="instead: predict how many people give this standard error")
+    exclusive.add_argument("--relative", type=float, help="the same, for an error relative to the value")
     parser.add_argument("--like", help="a sample table of the service, to estimate frequencies from")
     parser.add_argument("--plot", metavar="FILE", help="without a question: also chart the expected accuracy (SVG)")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")

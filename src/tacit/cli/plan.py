@@ -91,13 +91,15 @@ def statements(collection: Collection, question: str) -> dict[str, str]:
     """Return the statements for each engine: how to encode tables, and how to estimate a question from the reports."""
     texts: dict[str, str] = {}
     service = tables_of(parse(question), question)[0].name
-    everybody = next((one.name for one in collection.schema.services if one.one_to_one), "people")
+    everybody = next((service.name for service in collection.schema.services if service.one_to_one), "people")
     sharing: tuple[SharingDialect, ...] = ("duckdb", "spark")
     for dialect in sharing:
-        for one in collection.schema.services:
-            people = "" if one.one_to_one else everybody
-            text = sharing_statement(collection, one.name, one.name, f"ldp_{one.name}", dialect=dialect, people=people)
-            texts[f"{dialect}: share {one.name}"] = text + ";"
+        for declared in collection.schema.services:
+            people = "" if declared.one_to_one else everybody
+            text = sharing_statement(
+                collection, declared.name, declared.name, f"ldp_{declared.name}", dialect=dialect, people=people
+            )
+            texts[f"{dialect}: share {declared.name}"] = text + ";"
     texts["postgres: functions"] = POSTGRES.rstrip()
     engines: tuple[EngineName, ...] = ("duckdb", "spark", "postgres")
     for engine in engines:

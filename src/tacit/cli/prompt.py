@@ -89,24 +89,24 @@ class Prompt:
                 continue
             except EOFError:
                 break
-            whole = "\n".join([*lines, line]).strip()
-            if not lines and whole.startswith("."):
-                yield whole
-            elif self._ends(line, whole):
+            statement = "\n".join([*lines, line]).strip()
+            if not lines and statement.startswith("."):
+                yield statement
+            elif self._ends(line, statement):
                 lines = []
-                yield from (one for one in (whole.rstrip("; \n\t\r"),) if one)
+                yield from (text for text in (statement.rstrip("; \n\t\r"),) if text)
             else:
-                lines = [whole] if whole else []
+                lines = [statement] if statement else []
         if lines:
             yield lines[0]
         if self.is_terminal:
             print()
 
-    def _ends(self, line: str, whole: str) -> bool:
+    def _ends(self, line: str, statement: str) -> bool:
         """Return whether a question is complete."""
         if not line.strip() or line.rstrip().endswith(";"):
-            return bool(whole)
-        return not self.is_terminal and not _waits(whole)
+            return bool(statement)
+        return not self.is_terminal and not _waits(statement)
 
     def close(self) -> None:
         """Write the history, readable by this user only."""

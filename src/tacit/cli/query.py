@@ -47,7 +47,7 @@ def _answer(options: argparse.Namespace) -> Answer:
         if mark is None:
             _ = (options.json or options.explain) and answer.privacy  # people are counted while the database is open
             return answer
-        rounds = [one for one, _ in database.asked_about(options.question)]
+        rounds = [collection for collection, _ in database.asked_about(options.question)]
         answer = answer.with_privacy(partial(privacy_of, rounds, lambda _: OPEN)) if rounds else answer
         return answer.with_watermark(mark.watermark, *mark.notes)
     finally:

@@ -44,9 +44,9 @@ def run(options: argparse.Namespace) -> int:
         if Path(file).suffix.lower() != ".parquet":
             message = f"{Path(file).name} must end in .parquet."
             raise UsageError(message, code="bad-option")
-    given = {"count_threshold": options.count_threshold, "uneven_threshold": options.uneven_threshold}
-    given |= {"height": options.height, "noise": options.noise, "delta": options.delta}
-    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    thresholds = {"count_threshold": options.count_threshold, "uneven_threshold": options.uneven_threshold}
+    thresholds |= {"height": options.height, "noise": options.noise, "delta": options.delta}
+    settings: dict[str, Any] = {name: value for name, value in thresholds.items() if value is not None}
     path = Path(options.ledger) if options.ledger else table.with_suffix(".ledger")
     existed = path.exists()
     if options.compare is not None:
@@ -58,10 +58,12 @@ def run(options: argparse.Namespace) -> int:
         ledger = Ledger(path, options.budget if existed else options.budget or options.epsilon, delta=delta)
         before = ledger.spent
         try:
-            made = release(options.table, service, options.epsilon, method=options.method, ledger=ledger, **settings)
-            made.save(part)
+            released = release(
+                options.table, service, options.epsilon, method=options.method, ledger=ledger, **settings
+            )
+            released.save(part)
             if synthetic:
-                pyarrow.parquet.write_table(made.synthesize(), synthetic)
+                pyarrow.parquet.write_table(released.synthesize(), synthetic)
             left = decimal_text(ledger.remaining)
         except BaseException:
             if ledger.spent > before:
@@ -72,11 +74,11 @@ def run(options: argparse.Namespace) -> int:
         finally:
             ledger.close()
     if options.compare:
-        compare(made, options.table, options.compare, path=out.with_suffix(f".{options.compare}.curator.svg"))
+        compare(released, options.table, options.compare, path=out.with_suffix(f".{options.compare}.curator.svg"))
     if options.json:
-        result = {"release": out.name, "id": made.id, "guarantee": made.guarantee, "remaining": left}
-        print(json.dumps(result | {"shape": made.body.kind, "numbers": made.body.columns().num_rows}))
+        result = {"release": out.name, "id": released.id, "guarantee": released.guarantee, "remaining": left}
+        print(json.dumps(result | {"shape": released.body.kind, "numbers": released.body.columns().num_rows}))
     else:
-        print(made)
+        print(released)
         print(f"written to {out.name}; {left} is left in {path.name}")
     return 0

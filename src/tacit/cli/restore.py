@@ -58,6 +58,6 @@ def _tombstones(path: Path) -> dict[str, set[str]]:
             for scope, trace in entry["details"]["tombstones"].items():
                 traces.setdefault(scope, set()).add(trace)
         elif entry["event"] == "deletions-repeated":
-            for scope, some in entry["details"]["tombstones"].items():
-                traces.setdefault(scope, set()).update(some)
+            for scope, tombstones in entry["details"]["tombstones"].items():
+                traces.setdefault(scope, set()).update(tombstones)
     return traces

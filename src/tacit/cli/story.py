@@ -53,10 +53,10 @@ def compare(answer: Answer, demo: Demo, question: dict[str, str]) -> dict[str, A
     return question | {"rows": rows}
 
 
-def answer_text(number: int, asked: dict[str, Any]) -> str:
+def answer_text(number: int, answer: dict[str, Any]) -> str:
     """Return a question and its answers as lines of text."""
-    lines = [f"{number}  {asked['title']}", f"   {asked['sql']}"]
-    for row in asked["rows"]:
+    lines = [f"{number}  {answer['title']}", f"   {answer['sql']}"]
+    for row in answer["rows"]:
         label = " ".join(str(cell) for cell in row.values() if not isinstance(cell, dict))
         for cell in row.values():
             if isinstance(cell, dict):

@@ -100,11 +100,11 @@ def _hasher() -> duckdb.DuckDBPyConnection:
     return duckdb.connect()
 
 
-def _hash(texts: Texts, made: Literal["substr(sha256(text), 1, 32)", "unhex(sha256(text))"]) -> pa.ChunkedArray:
+def _hash(texts: Texts, expression: Literal["substr(sha256(text), 1, 32)", "unhex(sha256(text))"]) -> pa.ChunkedArray:
     """Hash each text, in order."""
     with _hasher().cursor() as cursor:
         cursor.register("asked", pa.table({"text": texts}))
-        return cursor.sql(compose("SELECT {made} AS hash FROM asked", made=Sql(made))).to_arrow_table()["hash"]
+        return cursor.sql(compose("SELECT {made} AS hash FROM asked", made=Sql(expression))).to_arrow_table()["hash"]
 
 
 def hash_words(texts: Texts) -> npt.NDArray[np.uint64]:
@@ -114,8 +114,8 @@ def hash_words(texts: Texts) -> npt.NDArray[np.uint64]:
         np.frombuffer(part.buffers()[1], np.uint8)[32 * part.offset : 32 * (part.offset + len(part))]
         for part in digests.chunks
     ]
-    whole = np.concatenate(parts) if parts else np.zeros(0, np.uint8)
-    return whole.view(">u4").reshape(-1, 8)[:, :4].astype(np.uint64)
+    digits = np.concatenate(parts) if parts else np.zeros(0, np.uint8)
+    return digits.view(">u4").reshape(-1, 8)[:, :4].astype(np.uint64)
 
 
 def _draws(words: npt.NDArray[np.uint64]) -> Draws:

@@ -92,8 +92,8 @@ class _Encoder:
             taken += self._replace(values, extra, columns[taken:])
         for derived in self.compiled.derived:
             size = self.compiled.levels[derived.source].size
-            made = _derive(values[derived.source], size, derived, columns[taken])
-            values.append(made + 2 * (extra == FULL) if derived.kind == "pair" else made)
+            derived_values = _derive(values[derived.source], size, derived, columns[taken])
+            values.append(derived_values + 2 * (extra == FULL) if derived.kind == "pair" else derived_values)
             taken += 1
         for number, (channel, codes) in enumerate(zip(self.compiled.channels, out, strict=True)):
             used = columns[taken : taken + channel.draws]

@@ -42,9 +42,9 @@ def encode_everybody(
     sources = _sources(contract, tables)
     keys = {name: key_column(contract[name].service, table) for name, table in sources.items()}
     if contract.panel:
-        asked = {name: _mark_asked(contract, column) for name, column in keys.items()}
-        sources = {name: table.filter(asked[name]) for name, table in sources.items()}
-        keys = {name: column.filter(asked[name]) for name, column in keys.items()}
+        is_asked = {name: _mark_asked(contract, column) for name, column in keys.items()}
+        sources = {name: table.filter(is_asked[name]) for name, table in sources.items()}
+        keys = {name: column.filter(is_asked[name]) for name, column in keys.items()}
         people = None if people is None else cast("list[str]", [person for person in people if contract.asks(person)])
     for name, column in keys.items():
         order = key_order(column) if contract[name].service.one_to_one else None

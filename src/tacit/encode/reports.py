@@ -187,8 +187,8 @@ class ReportTable:
         keys = people if service.sends == 1 else people.take(pa.array(np.repeat(np.arange(len(people)), service.sends)))
         shown = [public.column(attribute.name) for attribute in service.public]
         parts = [
-            pa.table(report_columns(service, keys, slots, np.full(len(own), channel, np.int32), own, shown))
-            for channel, own in enumerate(codes)
+            pa.table(report_columns(service, keys, slots, np.full(len(column), channel, np.int32), column, shown))
+            for channel, column in enumerate(codes)
         ]
         return cls(collection, compiled, _with_labels(pa.concat_tables(parts), collection, service, metadata))
 
@@ -210,7 +210,7 @@ class ReportTable:
         public: list[list[Any]] = []
         if codes is None or len(codes) != rows * channels:
             said = contents_of(contents)
-            codes, public = [code for own, _ in said for code in own], [values for _, values in said]
+            codes, public = [code for listed, _ in said for code in listed], [values for _, values in said]
         columns = report_columns(
             service,
             pa.array(keys, pa.string()).take(repeat),
@@ -247,8 +247,8 @@ class ReportTable:
         if not isinstance(table, pa.Table) or table.column_names != expected:
             message = f"Reports of {name!r} must be an Arrow table with the columns {', '.join(expected)}."
             raise ReportError(message, code="wrong-columns")
-        whole = all(pa.types.is_integer(table.schema.field(word).type) for word in NUMBERS)
-        if not whole or any(table[word].null_count for word in (service.key, *NUMBERS)):
+        is_integer = all(pa.types.is_integer(table.schema.field(word).type) for word in NUMBERS)
+        if not is_integer or any(table[word].null_count for word in (service.key, *NUMBERS)):
             message = f"A report of {name!r} lacks its key, slot, channel or code, or they are not whole numbers."
             raise ReportError(message, code="wrong-columns")
         rules = ReportRules(self.compiled)

@@ -118,9 +118,9 @@ class CategoryReader(Reader):
             if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
                 return column.cast(pa.large_string())
             raise self._wrong_type(column, "text")
-        whole = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         try:
-            numbers = column.cast(pa.int64()) if whole else None
+            numbers = column.cast(pa.int64()) if is_number else None
         except pa.ArrowInvalid:
             numbers = None  # the error would show the number
         if numbers is None:

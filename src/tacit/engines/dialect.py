@@ -50,15 +50,15 @@ def in_postgres(statement: str) -> str:
 
 @lru_cache(maxsize=64)
 def question_in_postgres(
-    statement: str, uploads: tuple[tuple[str, tuple[str, ...]], ...] = (), given: int = 0
+    statement: str, uploads: tuple[tuple[str, tuple[str, ...]], ...] = (), parameters: int = 0
 ) -> Translated:
     """Translate a SELECT over uploaded tables, given with their columns.
 
-    Uploaded tables are arrays: a parameter for each column, after the ``given`` ones. There can be as many groups as
-    codes, so results are arrays too.
+    Uploaded tables are arrays: a parameter for each column, after the first ``parameters``. There can be as many groups
+    as codes, so results are arrays too.
     """
     tree = _tree_in_postgres(statement)
-    _read_arrays(tree, uploads, given)
+    _read_arrays(tree, uploads, parameters)
     if not isinstance(tree, exp.Select) or not tree.args.get("group") or tree.args.get("order"):
         return Translated(tree.sql(dialect="postgres"))
     names = [exp.column(exp.to_identifier(name, quoted=True)) for name in tree.named_selects]
@@ -79,12 +79,12 @@ def _tree_in_postgres(statement: str) -> exp.Expr:
     return tree
 
 
-def _read_arrays(tree: exp.Expr, uploads: Sequence[tuple[str, Sequence[str]]], given: int) -> None:
+def _read_arrays(tree: exp.Expr, uploads: Sequence[tuple[str, Sequence[str]]], parameters: int) -> None:
     """Replace the names of uploaded tables by arrays that are parameters."""
     columns = {}
     for name, named in uploads:
-        columns[name] = {column: given + place for place, column in enumerate(named, 1)}
-        given += len(named)
+        columns[name] = {column: parameters + place for place, column in enumerate(named, 1)}
+        parameters += len(named)
     for table in list(tree.find_all(exp.Table)):
         if table.name in columns:
             numbers = [exp.Parameter(this=exp.Literal.number(place)) for place in columns[table.name].values()]

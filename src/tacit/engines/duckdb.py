@@ -186,7 +186,7 @@ class DuckDB:
         """Store the rows of people who have not reported in a temporary table; return how many rows are left out."""
         key, new, incoming = batch.service.key, f"new{number}", f"incoming{number}"
         connection.register(incoming, batch.reports)
-        present = [(name, own) for name, own in batch.elsewhere if self.has_table(name)]
+        present = [(name, key) for name, key in batch.elsewhere if self.has_table(name)]
         if not present and batch.rows_before is not None and self._rows_of(batch.table) == batch.rows_before:
             connection.execute(compose(TEMPORARY, table=new, rows=rows_of(incoming)))
             return 0
@@ -314,8 +314,8 @@ class DuckDB:
         try:
             with self._door, self._cursor() as connection, duckdb.connect(str(path), config=SHUT) as copy:
                 connection.begin()  # a consistent snapshot of all tables
-                made = "SELECT table_name, sql FROM duckdb_tables() WHERE NOT temporary ORDER BY table_oid"
-                for name, create in connection.execute(made).fetchall():
+                query = "SELECT table_name, sql FROM duckdb_tables() WHERE NOT temporary ORDER BY table_oid"
+                for name, create in connection.execute(query).fetchall():
                     copy.execute(create)
                     rows = connection.sql(rows_of(name)).to_arrow_reader(COPIED_ROWS)
                     copy.register("incoming", rows)

@@ -54,6 +54,6 @@ def _check_format(path: str) -> None:
 def _create(path: Path) -> None:
     """Create a new file atomically: after an interruption it could never be opened."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="unfinished-") as folder:
-        made = Path(folder) / path.name
-        duckdb.connect(str(made)).close()
-        made.replace(path)
+        target = Path(folder) / path.name
+        duckdb.connect(str(target)).close()
+        target.replace(path)

@@ -139,15 +139,15 @@ def _of_duckdb(failure: BaseException) -> str | None:
     return next((other for number, other in _NUMBERS.items() if os.strerror(number) in text), code)
 
 
-def outage(what: str, failure: BaseException) -> OverloadedError | None:
+def outage(sentence: str, failure: BaseException) -> OverloadedError | None:
     """Return the error for a request that cannot be served now; None if the failure is a bug.
 
-    ``what`` is a sentence without its full stop: "Reports cannot be stored".
+    ``sentence`` lacks its full stop: "Reports cannot be stored".
     """
     code = failure_code(failure)
     if code is None:
         return None
-    return OverloadedError(f"{what} ({_name(failure)}). {REMEDIES[code]} Then try again.", code=code)
+    return OverloadedError(f"{sentence} ({_name(failure)}). {REMEDIES[code]} Then try again.", code=code)
 
 
 @contextmanager

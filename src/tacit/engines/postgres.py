@@ -173,10 +173,10 @@ class Postgres:
         connection.execute(f"CREATE TEMP TABLE incoming ({columns_of(batch.reports)}) ON COMMIT DROP")
         copy_rows(connection, "incoming", batch.reports)
         connection.execute("ANALYZE incoming")
-        elsewhere = [(name, own) for name, own in batch.elsewhere if _exists(connection, name)]
+        elsewhere = [(name, key) for name, key in batch.elsewhere if _exists(connection, name)]
         names = batch.reports.column_names
         searched = [(batch.table, batch.service.key), *elsewhere]
-        looked_up = all(_is_looked_up(connection, batch, name, own) for name, own in searched)
+        looked_up = all(_is_looked_up(connection, batch, name, key) for name, key in searched)
         _set_joins(connection, "off" if looked_up else "DEFAULT")
         connection.execute(_accept(batch, elsewhere))
         _set_joins(connection, "DEFAULT")
@@ -251,8 +251,8 @@ class Postgres:
         """Run one statement over the reports and the uploaded tables."""
         arrays = {name: table for name, table in uploads.items() if table.nbytes <= MOST_ARRAY_BYTES}
         sent = tuple((name, tuple(table.column_names)) for name, table in arrays.items())
-        made = question_in_postgres(statement, sent, len(parameters))
-        given = [*parameters, *(NumberArray(column) for table in arrays.values() for column in table.columns)]
+        translated = question_in_postgres(statement, sent, len(parameters))
+        values = [*parameters, *(NumberArray(column) for table in arrays.values() for column in table.columns)]
         try:
             with self._connection() as connection:
                 for name in uploads.keys() - arrays.keys():  # too many for arrays; disables parallel workers
@@ -260,8 +260,8 @@ class Postgres:
                     copy_rows(connection, name, uploads[name])
                     connection.execute(f"ANALYZE {name}")
                 with interruptible(connection.cancel_safe):
-                    cursor = connection.execute(made.text, given, prepare=False, binary=made.as_arrays)
-                    return read_rows(cursor, as_arrays=made.as_arrays)
+                    cursor = connection.execute(translated.text, values, prepare=False, binary=translated.as_arrays)
+                    return read_rows(cursor, as_arrays=translated.as_arrays)
         except psycopg.Error as cause:
             failure = cause
         raise unrunnable(failure)
@@ -316,7 +316,9 @@ class Postgres:
 def open_postgres(path: Any, engine: Any, *, read_only: bool) -> Postgres:
     """Open the database at an address, given as path or engine."""
     del read_only
-    return Postgres(next(one for one in (path, engine) if str(one).startswith(("postgresql:", "postgres:"))))
+    return Postgres(
+        next(address for address in (path, engine) if str(address).startswith(("postgresql:", "postgres:")))
+    )
 
 
 def _exists(connection: Connection, table: str) -> bool:
@@ -370,7 +372,7 @@ def _accept(batch: Batch, elsewhere: Sequence[tuple[str, str]]) -> Sql:
     key, names = batch.service.key, batch.reports.column_names
     same = compose_postgres("o.{key} = n.{key} AND o.slot = n.slot AND o.channel = n.channel", key=key)
     known = [(batch.table, same)]
-    known += [(name, compose_postgres("o.{own} = n.{key}", own=own, key=key)) for name, own in elsewhere]
+    known += [(name, compose_postgres("o.{own} = n.{key}", own=other_key, key=key)) for name, other_key in elsewhere]
     absent = "NOT EXISTS (SELECT 1 FROM {table} o WHERE {same})"
     unknown = Sql(" AND ".join(compose_postgres(absent, table=name, same=same) for name, same in known))
     accept = (

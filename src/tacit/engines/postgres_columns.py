@@ -76,7 +76,7 @@ def type_of(kind: pa.DataType) -> str:
         (pa.types.is_floating, "DOUBLE PRECISION"),
         (pa.types.is_decimal, "NUMERIC"),
         (pa.types.is_date, "DATE"),
-        (lambda one: pa.types.is_timestamp(one) and one.tz is not None, "TIMESTAMPTZ"),
+        (lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None, "TIMESTAMPTZ"),
         (pa.types.is_timestamp, "TIMESTAMP"),
     ]
     return next((text for is_kind, text in known if is_kind(kind)), "TEXT")
@@ -170,7 +170,7 @@ class _Numbers(Loader):
         if len(view) < HEADER.size:  # zero dimensions
             return []
         _, has_nulls, element, length, _ = HEADER.unpack_from(view)
-        kind = np.dtype(next(kind for one, kind in ELEMENTS.values() if one == element))
+        kind = np.dtype(next(kind for oid, kind in ELEMENTS.values() if oid == element))
         if not has_nulls:
             framed = np.frombuffer(view, [("length", ">i4"), ("value", kind)], length, HEADER.size)
             return framed["value"].astype(kind.newbyteorder("="))
@@ -211,6 +211,6 @@ def take_types(connection: Connection, table: str, batch: Batch) -> None:
         if batch.is_collected and wanted == "TEXT" and kind in ("double precision", "boolean"):
             connection.execute(f"ALTER TABLE {quote(table)} ALTER COLUMN {column} TYPE TEXT USING {column}::text")
         if kind == "text" and wanted != "TEXT":
-            some = "SELECT 1 FROM {table} WHERE {column} IS NOT NULL LIMIT 1"
-            if not connection.execute(compose_postgres(some, table=table, column=name)).fetchall():
+            query = "SELECT 1 FROM {table} WHERE {column} IS NOT NULL LIMIT 1"
+            if not connection.execute(compose_postgres(query, table=table, column=name)).fetchall():
                 connection.execute(f"ALTER TABLE {quote(table)} ALTER COLUMN {column} TYPE {wanted} USING NULL")

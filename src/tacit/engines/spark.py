@@ -211,10 +211,10 @@ class Spark:
             if known.schema != new.schema:
                 raise unfit(TypeError())
             new = new.join(known.select(key, "slot", "channel"), [key, "slot", "channel"], "left_anti")
-        for other, own in batch.elsewhere:
+        for other, other_key in batch.elsewhere:
             elsewhere = self._reports(other)
             if elsewhere is not None:
-                new = new.join(elsewhere.select(col(own).alias(key)).distinct(), [key], "left_anti")
+                new = new.join(elsewhere.select(col(other_key).alias(key)).distinct(), [key], "left_anti")
         place = self._path(f"{batch.table}/batch={name}")
         new.select(*batch.reports.column_names).write.parquet(place)
         return batch.rows - int(self._session.read.parquet(place).count())

@@ -46,8 +46,8 @@ def unknown_rows(incoming: str, key: str, stored: str | None, elsewhere: Sequenc
     Each table elsewhere is given with its key.
     """
     known = compose(" ANTI JOIN {stored} o USING ({key}, slot, channel)", stored=stored, key=key) if stored else Sql()
-    for table, own in elsewhere:
-        people = compose("SELECT {own} AS {key} FROM {table}", own=own, key=key, table=table)
+    for table, other_key in elsewhere:
+        people = compose("SELECT {own} AS {key} FROM {table}", own=other_key, key=key, table=table)
         known = compose("{known} ANTI JOIN ({people}) USING ({key})", known=known, people=people, key=key)
     new = "SELECT DISTINCT ON ({key}, slot, channel) n.* FROM {incoming} n{known}"
     return compose(new, key=key, incoming=incoming, known=known)

@@ -61,7 +61,7 @@ def gather(
     if readers:
         claims["readers"] = central_claims(collections, readers)
     if trials:
-        claims["trials"] = {name: [_trial(one) for one in result.found] for name, result in trials.items()}
+        claims["trials"] = {name: [_trial(trial) for trial in result.found] for name, result in trials.items()}
     if log is not None:
         chain = read_chain(log)
         events = Counter(entry["event"] for entry in chain.entries)
@@ -138,17 +138,17 @@ def code_hash() -> str:
     return digest.hexdigest()
 
 
-def _trial(one: Trial) -> Claims:
+def _trial(trial: Trial) -> Claims:
     return {
-        "service": one.service,
-        "channel": one.channel,
-        "first": one.first,
-        "second": one.second,
-        "epsilon": decimal_text(one.epsilon),
-        "trials": one.trials,
-        "told": list(one.told),
-        "supported": list(one.supported),
-        "expected": [str(chance) for chance in one.expected],
+        "service": trial.service,
+        "channel": trial.channel,
+        "first": trial.first,
+        "second": trial.second,
+        "epsilon": decimal_text(trial.epsilon),
+        "trials": trial.trials,
+        "told": list(trial.told),
+        "supported": list(trial.supported),
+        "expected": [str(chance) for chance in trial.expected],
     }
 
 
@@ -157,16 +157,16 @@ def read_trials(data: Iterable[Mapping[str, Any]]) -> Trials:
     return Trials(
         tuple(
             Trial(
-                one["service"],
-                one["channel"],
-                one["first"],
-                one["second"],
-                Fraction(one["epsilon"]),
-                one["trials"],
-                (one["told"][0], one["told"][1]),
-                (one["supported"][0], one["supported"][1]),
-                (Fraction(one["expected"][0]), Fraction(one["expected"][1])),
+                trial["service"],
+                trial["channel"],
+                trial["first"],
+                trial["second"],
+                Fraction(trial["epsilon"]),
+                trial["trials"],
+                (trial["told"][0], trial["told"][1]),
+                (trial["supported"][0], trial["supported"][1]),
+                (Fraction(trial["expected"][0]), Fraction(trial["expected"][1])),
             )
-            for one in data
+            for trial in data
         )
     )

@@ -86,7 +86,7 @@ def _verdicts(folder: Path, claims: Claims, log: Sequence[str] | None) -> Iterat
     yield _code(claims["program"])
     for name, data in claims.get("trials", {}).items():
         trials = read_trials(data)
-        complete = any(one.id == name and _is_complete(trials, one) for one in collections)
+        complete = any(collection.id == name and _is_complete(trials, collection) for collection in collections)
         yield Verdict(f"trials of {name[:16]}", trials.ok and complete, "; ".join(trials.problems))
     if "log" in claims:
         yield from _log(folder, claims["log"], log)
@@ -99,7 +99,10 @@ def _is_complete(trials: Trials, collection: Collection) -> bool:
     expected = expectations(collection)
     if len(trials.found) != len(expected):
         return False
-    stated = {(one.service, one.channel, one.first, one.second): (one.epsilon, one.expected) for one in trials.found}
+    stated = {
+        (trial.service, trial.channel, trial.first, trial.second): (trial.epsilon, trial.expected)
+        for trial in trials.found
+    }
     return stated == {place: (epsilon, chances) for place, (epsilon, _, chances) in expected.items()}
 
 

@@ -35,7 +35,7 @@ code { font: .82rem ui-monospace, monospace; overflow-wrap: anywhere; }
 def page(claims: Claims) -> str:
     """Return the page of the claims; it depends on nothing else, so it can be verified."""
     total = claims["total"]
-    fine = all(one["ok"] for one in claims["collections"]) and total["worst_loss"] is not None
+    fine = all(collection["ok"] for collection in claims["collections"]) and total["worst_loss"] is not None
     word = '<span class="good">✓ holds</span>' if fine else '<span class="bad">✗ FAILS</span>'
     most = total["worst_loss"] if total["worst_loss"] is not None else math.inf
     parts = [
@@ -47,7 +47,7 @@ def page(claims: Claims) -> str:
         f"any other knowledge. The declared budget is {_(total['epsilon'])}. Someone who is 50 % sure of a fact "
         f"about the person can become at most {_percent(most)} sure.</p>",
         "<p>Verify every claim on this page with <code>tacit audit --verify</code> and the folder it is in.</p>",
-        *(_collection(one) for one in claims["collections"]),
+        *(_collection(collection) for collection in claims["collections"]),
         _total(total),
         *([_readers(claims["readers"])] if "readers" in claims else []),
         *([_trials(claims["trials"])] if "trials" in claims else []),
@@ -84,16 +84,16 @@ def shown_loss(loss: float | None) -> str:
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table; cells are HTML."""
     cells = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return f"<div class=scroll><table><tr>{''.join(f'<th>{one}</th>' for one in head)}</tr>{cells}</table></div>"
+    return f"<div class=scroll><table><tr>{''.join(f'<th>{title}</th>' for title in head)}</tr>{cells}</table></div>"
 
 
 def _cell(content: object, *, number: bool = False) -> str:
     return f"<td{' class=number' if number else ''}>{content}</td>"
 
 
-def _collection(one: Claims) -> str:
-    named = ", ".join(_(one[word]) for word in ("round", "tier") if one[word]) or "unnamed"
-    if panel := one.get("panel"):
+def _collection(collection: Claims) -> str:
+    named = ", ".join(_(collection[word]) for word in ("round", "tier") if collection[word]) or "unnamed"
+    if panel := collection.get("panel"):
         named = f"panel {_(panel['name'])}: {panel['reports']} of {panel['rounds']} rounds for each person"
     services = _table(
         ["service", "mechanism", "reports", "perturbed", "known to the collector unperturbed", "taking part"],
@@ -106,7 +106,7 @@ def _collection(one: Claims) -> str:
                 _cell(_(", ".join(s["public"]))),
                 _cell(s["membership"]),
             ]
-            for s in one["services"]
+            for s in collection["services"]
         ),
     )
     proof = _table(
@@ -122,20 +122,22 @@ def _collection(one: Claims) -> str:
                 _cell(_(f"{c['oracle']}, code {c['code']}, cells {c['cells'][0]} and {c['cells'][1]}")),
                 _cell('<span class="good">✓</span>' if c["ok"] else '<span class="bad">✗</span>'),
             ]
-            for c in one["channels"]
+            for c in collection["channels"]
         ),
     )
     return (
-        f"<h2>Collection {named}</h2><p><code>{_(one['collection'])}</code></p>{services}"
+        f"<h2>Collection {named}</h2><p><code>{_(collection['collection'])}</code></p>{services}"
         f"<p>The most that one code can reveal, computed from the integer thresholds that devices use:</p>{proof}"
-        f"<p>A person's total in this collection is at most {shown_loss(one['worst_loss'])}; "
-        f"the budget is {_(one['epsilon'])}.</p>"
-        f"<details><summary>The total as a fraction</summary><code>{_(one['ratio'])}</code></details>"
+        f"<p>A person's total in this collection is at most {shown_loss(collection['worst_loss'])}; "
+        f"the budget is {_(collection['epsilon'])}.</p>"
+        f"<details><summary>The total as a fraction</summary><code>{_(collection['ratio'])}</code></details>"
     )
 
 
 def _total(total: Claims) -> str:
-    rows = ([_cell(_(one["round"] or "unnamed")), _cell(_(one["epsilon"]), number=True)] for one in total["rounds"])
+    rows = (
+        [_cell(_(round_["round"] or "unnamed")), _cell(_(round_["epsilon"]), number=True)] for round_ in total["rounds"]
+    )
     return (
         "<h2>A person's total</h2><p>In each round a person is in one tier, and all services of the round share its "
         f"budget. The budgets of rounds add up.</p>{_table(['round', 'budget of the largest tier'], rows)}"
@@ -143,22 +145,22 @@ def _total(total: Claims) -> str:
 
 
 def _readers(readers: Claims) -> str:
-    given, total = readers["given"], readers["total"]
+    people, total = readers["given"], readers["total"]
     rows = (
         [
             _cell(f"<code>{_(name[:16])}…</code>"),
-            _cell(f"{one['people']:,}", number=True),
-            _cell("–" if one["epsilon"] is None else _(one["epsilon"]), number=True),
-            _cell(_(one["reason"])),
+            _cell(f"{guarantee['people']:,}", number=True),
+            _cell("–" if guarantee["epsilon"] is None else _(guarantee["epsilon"]), number=True),
+            _cell(_(guarantee["reason"])),
         ]
-        for name, one in readers["collections"].items()
+        for name, guarantee in readers["collections"].items()
     )
-    listed = "".join(f"<li>{_(one)}</li>" for one in readers["conditions"])
-    classes = f", {given['alike']:,} of them in the smallest class" if given["alike"] else ""
+    listed = "".join(f"<li>{_(condition)}</li>" for condition in readers["conditions"])
+    classes = f", {people['alike']:,} of them in the smallest class" if people["alike"] else ""
     return (
         "<h2>What readers of answers learn</h2><p>The numbers above hold against the collector, who sees every report. "
-        f"A reader who sees answers only, and knows the reports of {given['known']:,} people, learns less if "
-        f"{given['people']:,} people report{classes}: over all of this at most "
+        f"A reader who sees answers only, and knows the reports of {people['known']:,} people, learns less if "
+        f"{people['people']:,} people report{classes}: over all of this at most "
         f"e<sup>{shown_loss(total['epsilon'])}</sup>, except with probability {float(Fraction(total['delta'])):g}.</p>"
         f"{_table(['collection', 'crowd', 'central epsilon', ''], rows)}<p>This holds if</p><ul>{listed}</ul>"
         "<p>Further answers about the same people cost nothing; rounds add up.</p>"
@@ -170,7 +172,7 @@ def _trials(trials: Claims) -> str:
     for name, data in trials.items():
         result = read_trials(data)
         bounds = result.lower_bound
-        budgets = {f"{one.service}, {one.channel}": one.epsilon for one in result.found}
+        budgets = {f"{trial.service}, {trial.channel}": trial.epsilon for trial in result.found}
         rows = (
             [_cell(_(where)), _cell(f"{bound:.6f}", number=True), _cell(f"{float(budgets[where]):g}", number=True)]
             for where, bound in bounds.items()

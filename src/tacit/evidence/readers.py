@@ -62,7 +62,7 @@ def central_claims(collections: Iterable[Collection], readers: Readership) -> Cl
         worst[place] = max(before[0], stated[0]), max(before[1], stated[1])
     total = sum((Fraction(epsilon) for epsilon, _ in worst.values() if math.isfinite(epsilon)), Fraction(0))
     bounded = all(math.isfinite(epsilon) for epsilon, _ in worst.values())
-    delta = sum((own for _, own in worst.values()), Fraction(0))
+    delta = sum((delta_of_round for _, delta_of_round in worst.values()), Fraction(0))
     summed = {"epsilon": _up(total) if bounded else None, "delta": decimal_text(delta)}
     data = {"given": readers.to_data(), "collections": by_collection, "total": summed, "conditions": list(CONDITIONS)}
     plain: Claims = json.loads(json.dumps(data))

@@ -90,8 +90,10 @@ class Trials:
     @property
     def problems(self) -> list[str]:
         """The problems, by channel."""
-        judged = [(one, one.problem(self.alpha)) for one in self.found]
-        return [f"{one.service}, {one.channel}, {one.first} and {one.second}: {why}" for one, why in judged if why]
+        judged = [(trial, trial.problem(self.alpha)) for trial in self.found]
+        return [
+            f"{trial.service}, {trial.channel}, {trial.first} and {trial.second}: {why}" for trial, why in judged if why
+        ]
 
     @property
     def ok(self) -> bool:
@@ -102,9 +104,9 @@ class Trials:
     def lower_bound(self) -> dict[str, float]:
         """The largest lower bound of each channel, by service and name."""
         bounds: dict[str, float] = {}
-        for one in self.found:
-            name = f"{one.service}, {one.channel}"
-            bounds[name] = max(bounds.get(name, -math.inf), one.lower_bound(self.alpha))
+        for trial in self.found:
+            name = f"{trial.service}, {trial.channel}"
+            bounds[name] = max(bounds.get(name, -math.inf), trial.lower_bound(self.alpha))
         return bounds
 
 
@@ -123,9 +125,9 @@ def run_trials(collection: Collection, trials: int, *, encode: Encode | None = N
                 service.service.name: _rows(service.service, kind, people) for service in collection.contract.services
             }
             reports = encoder(people=people, **tables)
-            for one, first, second in pairs:
+            for service, first, second in pairs:
                 if kind in (first, second):
-                    _count(one, (first, second), kind, reports[one.service.name], counts)
+                    _count(service, (first, second), kind, reports[service.service.name], counts)
     return Trials(tuple(_trials(collection, trials, counts)))
 
 
@@ -158,12 +160,13 @@ def _cells(compiled: ServiceContract, view: CompiledView, kind: str) -> tuple[in
     if kind == "none" and compiled.extras:
         return (sizes[0] - compiled.extras, *(0 for _ in sizes[1:]))
     levels = [(compiled.levels[i], view.levels[i]) for i in view.active]
-    last = [one.size - 1 - one.has_null for one, _ in levels]
+    last = [levels_of.size - 1 - levels_of.has_null for levels_of, _ in levels]
     if view.parity:  # levels are bit masks
         masks = [mask for _, mask in levels]
         return (sum((most & mask).bit_count() for most, mask in zip(last, masks, strict=True)) % 2 * (kind == "high"),)
     return tuple(
-        one[depth].cell_of(most if kind == "high" else 0) for (one, depth), most in zip(levels, last, strict=True)
+        levels_of[depth].cell_of(most if kind == "high" else 0)
+        for (levels_of, depth), most in zip(levels, last, strict=True)
     )
 
 
@@ -179,10 +182,10 @@ def _count(
         views = np.searchsorted(offsets, mine, side="right") - 1
         counted = counts.setdefault((compiled.service.name, channel.name, *pair), {})
         for number, view in enumerate(channel.views):
-            own = mine[views == number] - view.offset
-            if not len(own):
+            sent = mine[views == number] - view.offset
+            if not len(sent):
                 continue
-            first, second = (_supports(view, _cells(compiled, view, one), own) for one in pair)
+            first, second = (_supports(view, _cells(compiled, view, value), sent) for value in pair)
             for name, marks in (("told", first & ~second), ("supported", first)):
                 counted[f"{name} {side}"] = counted.get(f"{name} {side}", 0) + int(marks.sum())
 

@@ -80,8 +80,8 @@ def make_app(
             yield
         for part in (server.workers, server.deletions, server.receipts, server.lookups, server.readiness):
             part.close()
-        for one in telemetry:
-            one.close()
+        for exporter in telemetry:
+            exporter.close()
 
     app = Starlette(routes=routes, lifespan=running)
     app.state.drain = server.drain
@@ -105,9 +105,9 @@ def _telemetry(server: Server) -> list[Telemetry]:
         except TacitError:  # an unreachable store
             return []
 
-    made = Telemetry(server.settings.otlp, families, server.collector.inbox.collector)
-    server.metrics.note = made.note
-    return [made]
+    exporter = Telemetry(server.settings.otlp, families, server.collector.inbox.collector)
+    server.metrics.note = exporter.note
+    return [exporter]
 
 
 def _route(server: Server, endpoint: Endpoint) -> Route:

@@ -85,22 +85,22 @@ def export_database(path: Path, target: Path) -> None:
 
 def _copy_sqlite(source: Path, target: Path) -> None:
     """Copy an SQLite file consistently while others write to it."""
-    with contextlib.closing(sqlite3.connect(source)) as one, contextlib.closing(sqlite3.connect(target)) as other:
-        one.backup(other)
+    with contextlib.closing(sqlite3.connect(source)) as original, contextlib.closing(sqlite3.connect(target)) as copied:
+        original.backup(copied)
 
 
 def _pack(work: Path, target: Path, about: Mapping[str, Any]) -> None:
     files = sorted(path for path in work.iterdir() if path.name in MEMBERS)
-    made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    manifest = {"tacit-archive": FORMAT, "made": made, "files": {path.name: _hash(path) for path in files}, **about}
-    whole = work / "archive"
-    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    manifest = {"tacit-archive": FORMAT, "made": time, "files": {path.name: _hash(path) for path in files}, **about}
+    packed = work / "archive"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("manifest.json", json.dumps(manifest, indent=1))
         for path in files:
             archive.write(path, path.name)
-    whole.chmod(0o600)
-    _sync(whole)
-    whole.replace(target)
+    packed.chmod(0o600)
+    _sync(packed)
+    packed.replace(target)
 
 
 def _hash(path: Path) -> str:

@@ -41,7 +41,7 @@ class Asking:
         self.log.add("question", sql=hash_of(text), key=asker)
         parameters = options.get("parameters", ())
         answer, mark = self._watermarks.measure(text, parameters, lambda db: db.sql(text, **options))
-        rounds = self.read(lambda db: [one for one, _ in db.asked_about(text, parameters)])
+        rounds = self.read(lambda db: [collection for collection, _ in db.asked_about(text, parameters)])
         if not rounds:
             return answer  # about tables, not about reports
         return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
@@ -49,14 +49,14 @@ class Asking:
     def privacy(self, *collections: Collection) -> Privacy:
         """Return what reports of the collections reveal about a person, and what answers reveal by now."""
         rounds = [part for collection in collections for part in self.snapshots.rounds_with_people(collection.parts)]
-        return privacy_of(rounds, lambda one: self.snapshots.crowd(one.id))
+        return privacy_of(rounds, lambda collection: self.snapshots.crowd(collection.id))
 
     def marginal(self, attributes: Sequence[str], *, asker: str = "", **options: Any) -> Answer:
         """Return the table of some attributes; the log has it as a question."""
         self.log.add("marginal", attributes=list(attributes), key=asker)
         about = attributes, options.get("service")
         answer, mark = self._watermarks.measure(about, (), lambda db: db.marginal(attributes, **options))
-        rounds = self.read(lambda database: [one for one, _ in database.newest_tiers(*about)])
+        rounds = self.read(lambda database: [collection for collection, _ in database.newest_tiers(*about)])
         return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
 
     def synthesize(self, rows: int, *, asker: str = "", **options: Any) -> pa.Table:
@@ -64,7 +64,7 @@ class Asking:
         self.log.add("synthesize", rows=rows, key=asker)
         about = (), options.get("service")
         table, mark = self._watermarks.measure(about, (), lambda db: db.synthesize(rows, **options))
-        rounds = self.read(lambda database: [one for one, _ in database.newest_tiers(*about)])
+        rounds = self.read(lambda database: [collection for collection, _ in database.newest_tiers(*about)])
         marked = {"watermark": mark.watermark, "notes": mark.notes, "privacy": self.privacy(*rounds).to_data()}
         return table.replace_schema_metadata({ABOUT: json.dumps(marked)})
 

@@ -219,7 +219,7 @@ class Collector(Asking):
         sends = {service.name: service.sends for service in collection.schema.services}
         self.inbox.add_collection(collection.id, sends, round_of(collection))
         if self.person_epsilon is not None:
-            costs = {(collection.id, one.service.name): cost_of(one) for one in contract.services}
+            costs = {(collection.id, service.service.name): cost_of(service) for service in contract.services}
             self.inbox.limit(self.person_epsilon, costs)
         self.snapshots.add(collection)
         self._validators[collection.id] = Validator(contract, self._coins.assignment(collection))
@@ -239,7 +239,7 @@ class Collector(Asking):
     @property
     def collections(self) -> dict[str, Collection]:
         """Published collections by id, even if the analytical database does not have them now; panels as a whole."""
-        return {name: one for name, one in self._published.items() if not one.contract.member}
+        return {name: collection for name, collection in self._published.items() if not collection.contract.member}
 
     def collection_here(self, name: str) -> Collection | None:
         """Return a collection, or a round of a panel, that this collector knows; never waits for the store."""
@@ -273,9 +273,7 @@ class Collector(Asking):
             raise UsageError(message, code="panel-as-a-whole")
         validated = [validator(report) for report in reports]
         if objection:
-            validated = [
-                Refused(why) if isinstance(one, Report) and (why := objection(one)) else one for one in validated
-            ]
+            validated = [Refused(why) if isinstance(r, Report) and (why := objection(r)) else r for r in validated]
         good = [report for report in validated if isinstance(report, Report)]
         answer: Future[list[dict[str, str]]] = Future()
         if not good:
@@ -293,7 +291,7 @@ class Collector(Asking):
                 answer.set_exception(failure)
                 return
             statuses = iter(done.result())
-            answer.set_result([_status_json(one if isinstance(one, Refused) else next(statuses)) for one in validated])
+            answer.set_result([_status_json(r if isinstance(r, Refused) else next(statuses)) for r in validated])
 
         stored.add_done_callback(tell)
         return answer
@@ -318,20 +316,20 @@ class Collector(Asking):
         one cannot apply it now, the next move does, and no question is answered before.
         """
         wanted = self.collections.values() if collection is None else [self.collection(collection)]
-        names = [part.id for one in wanted for part in one.parts]
+        names = [part.id for published in wanted for part in published.parts]
         scopes = {name: self._known_services(name, services) for name in names}
         traces = {
             scope_of(name, service): self.inbox.tombstone(name, person, service).hex()
-            for name, some in scopes.items()
-            for service in some or (() if services else ("",))
+            for name, scope in scopes.items()
+            for service in scope or (() if services else ("",))
         }
 
         def record() -> int:
             self.log.add("person-deleted", tombstones=traces, key=asker)
             deleted = 0
-            for name, some in scopes.items():
-                if (some or not services) and (count := self.inbox.forget(name, person, some)):
-                    self.snapshots.forgot(self._published[name], some)
+            for name, scope in scopes.items():
+                if (scope or not services) and (count := self.inbox.forget(name, person, scope)):
+                    self.snapshots.forgot(self._published[name], scope)
                     deleted += count
             return deleted
 

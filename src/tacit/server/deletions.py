@@ -30,7 +30,7 @@ def delete_again(folder: Path, tombstones: Mapping[str, Collection[str]]) -> int
     finally:
         collector.close()
     with contextlib.closing(sqlite3.connect(folder / "inbox.db")) as file, file:
-        rows = [(scope.partition("/")[0], bytes.fromhex(trace)) for scope, some in absent.items() for trace in some]
+        rows = [(scope.partition("/")[0], bytes.fromhex(trace)) for scope, listed in absent.items() for trace in listed]
         file.executemany("INSERT OR IGNORE INTO forgotten VALUES (?, ?)", rows)
     return len({person for *_, person in matching.values()})
 

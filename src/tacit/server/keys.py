@@ -161,39 +161,39 @@ class Keys:
             if len(same) >= LIVE_KEYS:
                 message = f"{name} already has {LIVE_KEYS} such keys. Revoke the old one first."
                 raise UsageError(message, code="too-many-keys")
-            made = f"tacit_{'sign' if 'sign' in wanted else 'live'}_{secrets.token_urlsafe(32)}"
-            kept = made if "sign" in wanted else ""
-            scram = "" if kept or origin else make_verifier(name, made)
-            key = Key(name, wanted, _as_sent(origin), _digest(made), tuple(services), kept, scram)  # type: ignore[arg-type]
+            secret = f"tacit_{'sign' if 'sign' in wanted else 'live'}_{secrets.token_urlsafe(32)}"
+            stored = secret if "sign" in wanted else ""
+            scram = "" if stored or origin else make_verifier(name, secret)
+            key = Key(name, wanted, _as_sent(origin), _digest(secret), tuple(services), stored, scram)  # type: ignore[arg-type]
             self._first.save([*keys, key])
-        return made
+        return secret
 
     def revoke(self, start: str) -> int:
         """Revoke keys by a prefix of their digest, as `list_keys` shows it; return how many."""
         _check_start(start)
         with self._first.changing() as keys:
-            kept = [key for key in keys if not key.digest.startswith(start)]
-            if len(kept) < len(keys):
-                self._first.save(kept)
-        return len(keys) - len(kept)
+            remaining = [key for key in keys if not key.digest.startswith(start)]
+            if len(remaining) < len(keys):
+                self._first.save(remaining)
+        return len(keys) - len(remaining)
 
     def digests(self, start: str) -> list[str]:
         """Return the digests of the keys that `revoke` would revoke."""
         _check_start(start)
         return [key.digest for key in self._first.current() if key.digest.startswith(start)]
 
-    def list_keys(self, made: str = "") -> list[dict[str, object]]:
+    def list_keys(self, created: str = "") -> list[dict[str, object]]:
         """Return all keys, or the one just created, without their secrets."""
-        shown = [key for key in self._keys if not made or key.digest == _digest(made)]
+        shown = [key for key in self._keys if not created or key.digest == _digest(created)]
         rows = [asdict(key) | {"digest": key.digest[:12]} for key in shown]
         return [{name: value for name, value in row.items() if name not in ("secret", "scram")} for row in rows]
 
-    def check(self, given: object, scopes: Sequence[Scope], origin: str | None = None) -> Key:
+    def check(self, secret: object, scopes: Sequence[Scope], origin: str | None = None) -> Key:
         """Return the key if it has one of the scopes; comparison takes constant time."""
-        if not isinstance(given, str) or not given:
+        if not isinstance(secret, str) or not secret:
             message = "This needs a key."
             raise AccessError(message, code="unknown-key")
-        return self.check_digest(_digest(given), scopes, origin)
+        return self.check_digest(_digest(secret), scopes, origin)
 
     def check_digest(self, digest: str, scopes: Sequence[Scope], origin: str | None = None) -> Key:
         """Return the key of a digest if it has one of the scopes."""

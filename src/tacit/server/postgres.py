@@ -133,9 +133,9 @@ class _Port:
         """Convert an unexpected error to one that may be shown; the log records where it happened."""
         return explain_failure(failure)
 
-    def observe(self, what: str, code: str, seconds: float) -> None:
+    def observe(self, event: str, code: str, seconds: float) -> None:
         """Record an event in metrics and log."""
-        route, status = f"postgresql/{what}", 400 if code else 200
+        route, status = f"postgresql/{event}", 400 if code else 200
         self.server.metrics.observe("SQL", route, status, code, seconds)
         if LOG.isEnabledFor(logging.INFO):
             line = {"method": "SQL", "route": route, "status": status} | ({"code": code} if code else {})

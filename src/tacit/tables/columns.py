@@ -116,14 +116,14 @@ def _numbers(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Propos
     numbers = numbers.filter(pc.is_finite(numbers))
     if not len(numbers):
         return Proposed(name, {}, left_out="it has no finite number")
-    whole = pa.types.is_integer(column.type)
+    is_integer = pa.types.is_integer(column.type)
     if IDENTIFIER.search(name.lower()) and pc.count_distinct(numbers).as_py() > MOST_EXACT_VALUES:
         return Proposed(name, {}, left_out="it looks like an identifier, whose totals and averages mean nothing")
     first, last = pc.quantile(numbers, q=list(MIDDLE)).to_pylist()
-    bounds = _known_bounds(name, first, last) or (_codes(column) if whole else None)
-    low, high = bounds or _round_bounds(first, last, whole=whole)
+    bounds = _known_bounds(name, first, last) or (_codes(column) if is_integer else None)
+    low, high = bounds or _round_bounds(first, last, is_integer=is_integer)
     settings: dict[str, Any] = {"low": _plain_number(low), "high": _plain_number(high)}
-    if not whole or high - low >= MOST_EXACT_VALUES:
+    if not is_integer or high - low >= MOST_EXACT_VALUES:
         settings["cells"] = CELLS
     outside = pc.sum(pc.or_(pc.less(numbers, float(low)), pc.greater(numbers, float(high)))).as_py() / len(numbers)
     hint = ""
@@ -156,23 +156,23 @@ def _few(rows: int) -> int:
     return min(FEWEST_ROWS, rows // FEWEST_ROWS)
 
 
-def _round_bounds(first: float, last: float, *, whole: bool) -> tuple[Decimal, Decimal]:
+def _round_bounds(first: float, last: float, *, is_integer: bool) -> tuple[Decimal, Decimal]:
     """Return round numbers around the middle of the data.
 
     Examples
     --------
-    >>> [int(bound) for bound in _round_bounds(3, 187_400, whole=True)]
+    >>> [int(bound) for bound in _round_bounds(3, 187_400, is_integer=True)]
     [0, 200000]
-    >>> [float(bound) for bound in _round_bounds(0.02, 0.93, whole=False)]
+    >>> [float(bound) for bound in _round_bounds(0.02, 0.93, is_integer=False)]
     [0.0, 1.0]
     """
     span = last - (first if first < 0 or first > last / 2 else 0)
     place = math.floor(math.log10(span)) if span > 0 else 0
-    if whole:
+    if is_integer:
         place = max(place, 0)
     step = Decimal(1).scaleb(place)
     step *= next((part for part in (Decimal("0.1"), Decimal("0.2"), Decimal("0.5")) if span <= part * 10 * step), 1)
-    if whole and step < 1:
+    if is_integer and step < 1:
         step = Decimal(1)
     low = _floor(first, step) if first < 0 or first > last / 2 else Decimal(0)
     high = -_floor(-last, step)

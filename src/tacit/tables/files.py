@@ -64,7 +64,7 @@ def _read_csv(path: Path) -> pa.Table:
     with path.open("rb") as file:
         sample = file.read(SAMPLE).decode("utf-8-sig", errors="replace")
     lines = sample.splitlines()
-    separator = max(SEPARATORS, key=lambda one: (lines[0].count(one), -SEPARATORS.index(one)))
+    separator = max(SEPARATORS, key=lambda character: (lines[0].count(character), -SEPARATORS.index(character)))
     fields = [field.strip('" ') for line in lines[1:100] for field in line.split(separator)]
     comma = separator != "," and any(map(DECIMAL.match, fields))
     convert = pa.csv.ConvertOptions(decimal_point="," if comma else ".")

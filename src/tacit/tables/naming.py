@@ -28,14 +28,14 @@ def allowed_name(name: str, taken: Iterable[str] = ()) -> str:
     ('Groe', 'prenom')
     """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    made = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_") if not NAME.match(name) else name
-    if not made or made[0].isdigit():
-        made = f"_{made}"
-    made = made[:60]
-    used = {one.lower() for one in taken} | RESERVED
-    while made.lower() in used:
-        made += "_"
-    return made
+    cleaned = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_") if not NAME.match(name) else name
+    if not cleaned or cleaned[0].isdigit():
+        cleaned = f"_{cleaned}"
+    cleaned = cleaned[:60]
+    used = {other.lower() for other in taken} | RESERVED
+    while cleaned.lower() in used:
+        cleaned += "_"
+    return cleaned
 
 
 def with_allowed_names(table: pa.Table) -> pa.Table:

@@ -69,8 +69,8 @@ def propose_services(sources: Mapping[str, Any], key: str | None = None) -> list
         keys[name] = keys[name] or next(
             (column_name for column_name in table.column_names if _names_people(table, column_name)), None
         )
-    made = [_service(name, table, keys[name]) for name, table in tables.items()]
-    return sorted(made, key=lambda one: one.at_most is not None)
+    proposed = [_service(name, table, keys[name]) for name, table in tables.items()]
+    return sorted(proposed, key=lambda service: service.at_most is not None)
 
 
 def _key(name: str, table: pa.Table, key: str | None) -> str | None:
@@ -89,7 +89,7 @@ def _key(name: str, table: pa.Table, key: str | None) -> str | None:
         *(column_name for column_name in table.column_names if _names_people(table, column_name)),
         table.column_names[0],
     ]
-    return next((one for one in names if _differs(table.column(one))), None)
+    return next((column for column in names if _differs(table.column(column))), None)
 
 
 def _may_be_key(column: pa.ChunkedArray) -> bool:
@@ -130,8 +130,8 @@ def _service(name: str, table: pa.Table, key: str | None) -> ProposedService:
         for column_name in table.column_names
         if column_name != key
     ]
-    if not any(one.settings for one in columns):
-        why = "; ".join(f"{one.name}: {one.left_out}" for one in columns) or "it has no column beside the key"
+    if not any(column.settings for column in columns):
+        why = "; ".join(f"{column.name}: {column.left_out}" for column in columns) or "it has no column beside the key"
         message = f"{name}: no column can be collected as it is ({why}). Convert a column, or write the file by hand."
         raise SchemaError(message, code="empty-domain")
     return ProposedService(name, key, at_most, tuple(columns), people, table.num_rows, tuple(notes))

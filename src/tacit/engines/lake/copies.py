@@ -113,9 +113,9 @@ def restore(backup: Storage, target: Storage, *, version: int | None = None, tim
         raise UsageError(message, code="not-empty")
     chosen = versions_of(backup)
     if version is not None:
-        chosen = [one for one in chosen if one.number == version]
+        chosen = [copy for copy in chosen if copy.number == version]
     if time is not None:
-        chosen = [one for one in chosen if one.time <= time]
+        chosen = [copy for copy in chosen if copy.time <= time]
     if not chosen:
         message = "The backup has no such version. `tacit lake versions` lists those that it has."
         raise UsageError(message, code="no-such-version")

@@ -90,7 +90,9 @@ class Lake:
     def dimensions(self) -> list[tuple[str, str, pa.Table]]:
         """Return all public tables with their names and keys."""
         stored = sorted(self.versions.latest().dimensions)
-        return [(one.name, one.key, self.storage.parquet(one.file.name).read()) for one in stored]
+        return [
+            (dimension.name, dimension.key, self.storage.parquet(dimension.file.name).read()) for dimension in stored
+        ]
 
     def has_table(self, table: str) -> bool:
         """Return whether a report table exists."""
@@ -185,10 +187,10 @@ class Lake:
             if not holds(self.storage.parquet(file.name), key, person):
                 continue
             rows = read_rows(self.storage, [file], table.columns)
-            own = is_of(rows, key, person)
-            rest, gone = rows.filter(pc.invert(own)), rows.filter(own)
-            rewritten = [write_rows(self.storage, name, rest, key=key)] if rest.num_rows else []
-            table = table.with_files(*(one for one in table.files if one != file), *rewritten)
+            is_theirs = is_of(rows, key, person)
+            remaining, gone = rows.filter(pc.invert(is_theirs)), rows.filter(is_theirs)
+            rewritten = [write_rows(self.storage, name, remaining, key=key)] if remaining.num_rows else []
+            table = table.with_files(*(other for other in table.files if other != file), *rewritten)
             table = add_counts(self.storage, name, table, gone, sign=-1)
             deleted += gone.num_rows
         return table, deleted
@@ -240,7 +242,7 @@ class Lake:
     def _show(self, cursor: duckdb.DuckDBPyConnection, manifest: Manifest, names: Sequence[str]) -> None:
         """Create views of the tables that a statement names."""
         for name, files, columns in named_tables(manifest, names):
-            source: Any = pa.schema([(own, pa.type_for_alias(kind)) for own, kind in columns]).empty_table()
+            source: Any = pa.schema([(column, pa.type_for_alias(kind)) for column, kind in columns]).empty_table()
             if files and not self.storage.has_sizes({file.name: file.bytes for file in files}):
                 message = "A file of the lake is missing or altered. `tacit lake verify` names it; restore a backup."
                 raise EngineError(message, code="damaged-store")
@@ -307,7 +309,7 @@ def named_tables(manifest: Manifest, names: Sequence[str]) -> list[tuple[str, tu
     stored: list[tuple[str, tuple[Stored, ...], Columns]] = []
     for name, table in manifest.tables.items():
         stored += [(name, table.files, table.columns), (rollup_of(name), table.rollups, table.rollup_columns)]
-    return [one for one in stored if one[0] in names]
+    return [dimension for dimension in stored if dimension[0] in names]
 
 
 def _closed_connection(storage: Storage) -> duckdb.DuckDBPyConnection:

@@ -120,17 +120,17 @@ class Manifest:
 
     def with_table(self, name: str, table: LakeTable | None) -> Manifest:
         """Return it with one table replaced, added or removed."""
-        others = {own: one for own, one in self.tables.items() if own != name}
+        others = {other: self.tables[other] for other in self.tables if other != name}
         return replace(self, tables=others if table is None else others | {name: table})
 
     def write(self, storage: Storage) -> Manifest:
         """Store it as the next version; FileExistsError if another process has stored one."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-        made = replace(self, number=self.number + 1, previous=self.digest, time=now, digest="")
-        values = {"format": FORMAT} | {name: value for name, value in asdict(made).items() if name != "digest"}
+        successor = replace(self, number=self.number + 1, previous=self.digest, time=now, digest="")
+        values = {"format": FORMAT} | {name: value for name, value in asdict(successor).items() if name != "digest"}
         text = json.dumps(values, separators=(",", ":")).encode()
-        storage.create(manifest_name(made.number), text)
-        return replace(made, digest=digest_of(text))
+        storage.create(manifest_name(successor.number), text)
+        return replace(successor, digest=digest_of(text))
 
 
 def manifest_name(number: int) -> str:
@@ -164,7 +164,7 @@ def read_manifest(storage: Storage, name: str) -> Manifest:
 
 
 def _from_json(values: dict[str, Any]) -> Manifest:
-    tables = {name: _table(one) for name, one in values.pop("tables").items()}
+    tables = {name: _table(table) for name, table in values.pop("tables").items()}
     contracts = tuple((name, Stored(*file)) for name, file in values.pop("contracts"))
     dimensions = tuple(Dimension(name, key, Stored(*file)) for name, key, file in values.pop("dimensions"))
     stamp = values.pop("stamp")

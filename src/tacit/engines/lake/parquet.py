@@ -30,15 +30,15 @@ def write_rows(storage: Storage, folder: str, table: pa.Table, *, key: str | Non
     """Write a table as one new file, sorted by its key."""
     if key is not None:
         table = table.sort_by(key)
-    whole = [field.name for field in table.schema if field.name == key and pa.types.is_integer(field.type)]
+    integers = [field.name for field in table.schema if field.name == key and pa.types.is_integer(field.type)]
     sink = pa.BufferOutputStream()
     pq.write_table(
         table.replace_schema_metadata(None),
         sink,
         row_group_size=GROUP_ROWS,
         compression="zstd",
-        use_dictionary=[name for name in table.column_names if name not in whole],
-        column_encoding=dict.fromkeys(whole, "DELTA_BINARY_PACKED") or None,
+        use_dictionary=[name for name in table.column_names if name not in integers],
+        column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED") or None,
         write_page_checksum=True,
     )
     content = memoryview(sink.getvalue())
@@ -72,10 +72,10 @@ def plain_rows(batch: Batch, stored: LakeTable | None) -> pa.Table:
     for field in batch.reports.schema:
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         kind = pa.string() if pa.types.is_large_string(kind) else kind
-        own = known.get(field.name, "null")
+        stored_type = known.get(field.name, "null")
         if pa.types.is_null(kind):
-            kind = pa.type_for_alias(own)
-        if own not in ("null", str(kind)):
+            kind = pa.type_for_alias(stored_type)
+        if stored_type not in ("null", str(kind)):
             raise unfit(TypeError())
         fields.append(pa.field(field.name, kind))
     return cast_rows(batch.reports, pa.schema(fields))

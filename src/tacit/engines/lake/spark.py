@@ -32,7 +32,7 @@ class SparkLake(Lake):
                 upload(self._session, name, table)
             for name, files, columns in named_tables(manifest, statement.split('"')[1::2]):
                 frame = self._session.read.parquet(*(self.storage.uri(file.name) for file in files))
-                frame.select(*(own for own, _ in columns)).createOrReplaceTempView(f"`{name}`")
+                frame.select(*(column for column, _ in columns)).createOrReplaceTempView(f"`{name}`")
             return self._session.sql(in_spark(statement), args=list(parameters) or None).toArrow()
         except FAILURES as cause:
             failure = cause

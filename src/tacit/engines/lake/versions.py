@@ -94,8 +94,8 @@ class Versions:
         oldest = latest.number - KEPT_VERSIONS + 1 if len(names) > KEPT_VERSIONS + SLACK else 1
         expired = [name for name in names if number_of(name) < max(latest.since, oldest)]
         if expired:
-            kept = self._files(name for name in names if name not in expired)
-            gone = self._files(expired) - kept
+            needed = self._files(name for name in names if name not in expired)
+            gone = self._files(expired) - needed
             for name in (*expired, *sorted(gone)):
                 self._storage.remove(name)
             self.remove_unnamed()

@@ -30,8 +30,8 @@ async def admit(server: Server, endpoint: Endpoint, request: Request) -> Call:
     if endpoint.scope is None:
         return Call(request, body, None)
     if server.keys.required:
-        given, origin = body.get("key", _bearer(request)), request.headers.get("origin")
-        return Call(request, body, server.keys.check(given, (endpoint.scope, *endpoint.also), origin))
+        secret, origin = body.get("key", _bearer(request)), request.headers.get("origin")
+        return Call(request, body, server.keys.check(secret, (endpoint.scope, *endpoint.also), origin))
     if not _is_local(request):
         message = "Without keys this collector serves only this machine. Create some: tacit keys create."
         raise AccessError(message, code="wrong-origin")
@@ -40,8 +40,8 @@ async def admit(server: Server, endpoint: Endpoint, request: Request) -> Call:
 
 def _bearer(request: Request) -> str:
     """Return the key of a request without a body."""
-    kind, _, given = request.headers.get("authorization", "").partition(" ")
-    return given if kind.lower() == "bearer" else ""
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret if kind.lower() == "bearer" else ""
 
 
 def _is_local(request: Request) -> bool:

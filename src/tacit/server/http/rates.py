@@ -25,9 +25,9 @@ class Rate:
     """A bucket for each key, or for each person of a key: it holds the burst, and refills steadily."""
 
     def __init__(
-        self, what: str, per_second: float, at_once: float, clock: Callable[[], float] = time.monotonic
+        self, subject: str, per_second: float, at_once: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._what, self._per_second, self._at_once, self._clock = what, per_second, at_once, clock
+        self._subject, self._per_second, self._at_once, self._clock = subject, per_second, at_once, clock
         self._buckets: dict[tuple[str, Person | None], tuple[float, float]] = {}
         self._most = BUCKETS
         self._lock = threading.Lock()  # deletions run in threads
@@ -43,7 +43,7 @@ class Rate:
             missing = self._take((key.digest, person), amount, self._clock())
         if missing > 0:
             wait = math.ceil(missing / self._per_second)
-            message = f"Too many {self._what} at a time. Try again in {wait} s."
+            message = f"Too many {self._subject} at a time. Try again in {wait} s."
             raise OverloadedError(message, code="slow-down", retry_after=max(1, wait))
 
     def _take(self, who: tuple[str, Person | None], amount: float, now: float) -> float:

@@ -26,16 +26,16 @@ T = TypeVar("T")
 class Lane:
     """Threads for one kind of work, so that it does not wait for other kinds."""
 
-    def __init__(self, what: str) -> None:
-        self._what, self._busy = what, 0
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix=what)
+    def __init__(self, subject: str) -> None:
+        self._subject, self._busy = subject, 0
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix=subject)
 
-    async def do(self, work: Callable[P, T], *given: P.args, **options: P.kwargs) -> T:
+    async def do(self, work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         """Return the result of some work."""
         if self._busy >= WAITING:
-            message = f"Too many {self._what} are waiting. Try again in a moment."
+            message = f"Too many {self._subject} are waiting. Try again in a moment."
             raise OverloadedError(message)
-        running = asyncio.get_running_loop().run_in_executor(self._threads, lambda: work(*given, **options))
+        running = asyncio.get_running_loop().run_in_executor(self._threads, lambda: work(*arguments, **options))
         self._busy += 1
         running.add_done_callback(self._end)
         return await asyncio.shield(running)  # it runs to its end even if the client disconnects
@@ -56,7 +56,7 @@ class Workers:
         self._busy: set[Deadline] = set()
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="question")
 
-    async def do(self, work: Callable[P, T], *given: P.args, **options: P.kwargs) -> T:
+    async def do(self, work: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         """Return the result of some work; engines are interrupted if it takes too long."""
         if len(self._busy) >= WAITING:
             message = "Too many questions are waiting. Try again in a moment."
@@ -65,7 +65,7 @@ class Workers:
 
         def within() -> T:
             with deadline():
-                return work(*given, **options)
+                return work(*arguments, **options)
 
         self._busy.add(deadline)
         try:

@@ -24,13 +24,17 @@ async def collections(server: Server, call: Call) -> Response:
     published = [
         {
             "id": name,
-            "round": one.contract.round,
-            "tier": one.contract.tier,
-            "epsilon": float(one.contract.epsilon),
-            "services": [service.name for service in one.schema.services],
-            **({"panel": one.panel.name, "rounds": [part.id for part in one.parts]} if one.panel else {}),
+            "round": collection.contract.round,
+            "tier": collection.contract.tier,
+            "epsilon": float(collection.contract.epsilon),
+            "services": [service.name for service in collection.schema.services],
+            **(
+                {"panel": collection.panel.name, "rounds": [part.id for part in collection.parts]}
+                if collection.panel
+                else {}
+            ),
         }
-        for name, one in server.collector.collections.items()
+        for name, collection in server.collector.collections.items()
     ]
     declared, total = declared_total(server.collector.collections.values()), server.collector.person_epsilon
     person = {"declared": float(declared), "total": None if total is None else float(total)}
@@ -48,10 +52,10 @@ async def dictionary(server: Server, call: Call) -> Response:
     """Return a dictionary's exact bytes: a list of values that a published contract names by its hash."""
     sha256 = call.request.path_params["sha256"]
     for collection in server.collector.collections.values():
-        own = dictionaries_of(collection.schema).get(sha256)
-        if own is not None:
+        dictionary = dictionaries_of(collection.schema).get(sha256)
+        if dictionary is not None:
             headers = {"Cache-Control": "public, max-age=31536000, immutable"}
-            return Response(own.text.encode(), media_type="text/plain; charset=utf-8", headers=headers)
+            return Response(dictionary.text.encode(), media_type="text/plain; charset=utf-8", headers=headers)
     raise UnknownNameError("dictionary", sha256[:64], None, code="unknown-dictionary")
 
 

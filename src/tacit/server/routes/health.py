@@ -52,12 +52,12 @@ async def metrics(server: Server, call: Call) -> Response:
 
 def families_of(server: Server, sizes: Sequence[Sizes]) -> Iterator[Family]:
     """Yield all metrics of a collector."""
-    kept = server.collector.inbox.counts()
+    stored = server.collector.inbox.counts()
     for name, value in server.counts.items():
         yield single(f"tacit_{name}_total", "counter", COUNTS.get(name, f"Counted as {name}."), value)
-    yield single("tacit_reports_known", "gauge", "Reports that are stored.", kept["known"])
+    yield single("tacit_reports_known", "gauge", "Reports that are stored.", stored["known"])
     pending = "Reports that are stored but not yet in the analytical database."
-    yield single("tacit_reports_pending", "gauge", pending, kept["pending"])
+    yield single("tacit_reports_pending", "gauge", pending, stored["pending"])
     behind = "Reports received since the last complete move to the analytical database."
     yield single("tacit_reports_behind", "gauge", behind, server.collector.inbox.behind)
     damaged = "Reports that do not match their digests."

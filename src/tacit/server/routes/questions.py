@@ -104,12 +104,12 @@ def _options(body: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(body.get(name, False), bool):
             message = f"{name} must be true or false."
             raise BodyError(message)
-    given = {name: body[name] for name in ("confidence", "decoder", *FLAGS) if name in body}
+    options = {name: body[name] for name in ("confidence", "decoder", *FLAGS) if name in body}
     parameters = body.get("parameters", [])
     if not isinstance(parameters, list):
         message = "parameters must be a list, one value for each ? of the question."
         raise BodyError(message)
-    return given | {"parameters": [_parameter(value) for value in parameters]}
+    return options | {"parameters": [_parameter(value) for value in parameters]}
 
 
 def _parameter(value: Any) -> Any:

@@ -33,13 +33,13 @@ async def receipts(server: Server, call: Call) -> Response:
     return JSONResponse({"taken": [{"service": service, "slot": slot} for service, slot in slots]})
 
 
-def _signer(server: Server, given: object, collection: str, person: Person) -> Key:
+def _signer(server: Server, value: object, collection: str, person: Person) -> Key:
     """Return the key that signed a token, if its service may send reports."""
     signers = [key for key in server.keys.signers() if server.keys.services_of(key.name) is not None]
     if not signers:
         message = "This collector has no signing keys, so receipts are not available."
         raise AccessError(message, code="no-receipts")
-    token = check_token(given)
+    token = check_token(value)
     for key in signers:
         if is_signed(token, [key.secret], collection, person):
             return key

@@ -24,17 +24,17 @@ NOBODY = ""
 
 async def reports(server: Server, call: Call) -> Response:
     """Validate and store reports."""
-    given = call.body.get("reports")
-    if not isinstance(given, list):
+    listed = call.body.get("reports")
+    if not isinstance(listed, list):
         message = "reports must be a list."
         raise BodyError(message)
-    if len(given) > MOST_REPORTS:
-        message = f"{len(given)} reports in one request; at most {MOST_REPORTS} are allowed."
+    if len(listed) > MOST_REPORTS:
+        message = f"{len(listed)} reports in one request; at most {MOST_REPORTS} are allowed."
         raise BodyError(message, code="too-large")
     name, services = call.request.path_params["id"], call.key.services if call.key else ()
-    people = (one["person"] for one in given if isinstance(one, dict) and is_person(one.get("person")))
+    people = (report["person"] for report in listed if isinstance(report, dict) and is_person(report.get("person")))
     about = proven_people(server, call, name, people)
-    server.ingest.take(call.key, max(1, len(given)), None if about is None else next(iter(about), NOBODY))
+    server.ingest.take(call.key, max(1, len(listed)), None if about is None else next(iter(about), NOBODY))
 
     def objection(report: Report) -> str | None:
         if services and report.service not in services:
@@ -43,7 +43,7 @@ async def reports(server: Server, call: Call) -> Response:
 
     limited = objection if services or about is not None else None
     await server.collection(name)
-    accept = partial(server.collector.accept, name, given, limited, proven=about is not None)
+    accept = partial(server.collector.accept, name, listed, limited, proven=about is not None)
     waits = about is None and server.collector.is_to_note(name)  # for the store: once per collection
     statuses = await asyncio.wrap_future(await server.lookups.do(accept) if waits else accept())
     for word, more in Counter(status["status"] for status in statuses).items():

@@ -209,13 +209,13 @@ class ReportStore(Protocol):
     def expect_parts(self) -> None:
         """Prepare for people who send several reports each, which are pending until all have arrived."""
 
-    def known_digests(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
+    def known_digests(self, identities: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
 
-    def with_reports(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
+    def with_reports(self, pairs: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
         """Return which of the given places and people have any report."""
 
-    def forgotten(self, asked: Mapping[bytes, str]) -> set[bytes]:
+    def forgotten(self, tombstones: Mapping[bytes, str]) -> set[bytes]:
         """Return which of the given tombstones, by collection, exist."""
 
     def insert(self, rows: Sequence[Row]) -> None:

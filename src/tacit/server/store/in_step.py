@@ -55,12 +55,12 @@ class InStep:
 
     def _bring_contracts(self) -> None:
         """Copy contracts so that both stores have the same; a new database has none."""
-        kept = self._inbox.contracts()
+        contracts = self._inbox.contracts()
         for collection in self._analytical.database.collections:
-            if collection.contract_id not in kept:
+            if collection.contract_id not in contracts:
                 self._inbox.add_contract(collection.contract_id, collection.to_json())
         known = {collection.contract_id for collection in self._analytical.database.collections}
-        for name, text in kept.items():
+        for name, text in contracts.items():
             if name not in known:
                 self._analytical.database.create(Collection.from_json(text))
 

@@ -114,8 +114,8 @@ class Inbox(Records):
         full = [group for group in (every - stuck, every & stuck) if self._behind(group) >= MOST_BEHIND]
         if not full:
             return
-        asked = frozenset(self._places[one][0] for one in wanted)
-        if asked & frozenset().union(*full) if asked else every <= frozenset().union(*full):
+        places = frozenset(self._places[service][0] for service in wanted)
+        if places & frozenset().union(*full) if places else every <= frozenset().union(*full):
             message = "The analytical database is too far behind. Try again in a few seconds."
             raise OverloadedError(message, retry_after=5)
 
@@ -197,35 +197,37 @@ class Inbox(Records):
 
     def _validate(self, group: Sequence[_Request], validated: _Validated) -> list[list[Status]]:
         """Return the status of each report, and collect the rows of new ones."""
-        asked = [[self._incoming(request.collection, report) for report in request.reports] for request in group]
-        every = [one for some in asked for one in some]
-        self._store.begin_storing({one.report.person for one in every if one.tiers or self._total is not None})
+        requested = [[self._incoming(request.collection, report) for report in request.reports] for request in group]
+        every = [report for reports in requested for report in reports]
+        self._store.begin_storing(
+            {incoming.report.person for incoming in every if incoming.tiers or self._total is not None}
+        )
         forgotten = self._forgotten(every)
-        validated.known = self._store.known_digests([one.identity for one in every])
+        validated.known = self._store.known_digests([incoming.identity for incoming in every])
         validated.reported = self._store.with_reports(
-            {(tier, one.report.person) for one in every for tier in one.tiers}
+            {(tier, incoming.report.person) for incoming in every for tier in incoming.tiers}
         )
 
-        ledger = self._ledger({one.report.person for one in every})
+        ledger = self._ledger({incoming.report.person for incoming in every})
 
-        def status(one: _Incoming) -> Status:
-            identity, person = one.identity, one.report.person
-            digest = digest_of(identity, one.report.content)
-            if forgotten and (one.collection, person, one.report.service) in forgotten:
+        def status(incoming: _Incoming) -> Status:
+            identity, person = incoming.identity, incoming.report.person
+            digest = digest_of(identity, incoming.report.content)
+            if forgotten and (incoming.collection, person, incoming.report.service) in forgotten:
                 return "forgotten"
             if identity in validated.known:
-                same = validated.known[identity] in (digest, content_digest(one.report.content))
+                same = validated.known[identity] in (digest, content_digest(incoming.report.content))
                 return "again" if same else "report-differs"
-            if one.tiers and any((tier, person) in validated.reported for tier in one.tiers):
+            if incoming.tiers and any((tier, person) in validated.reported for tier in incoming.tiers):
                 return "wrong-tier"
             if ledger is not None and not ledger.takes(person, identity.place):
                 return "over-total"
             validated.known[identity] = digest
             validated.reported.add((identity.place, person))
-            validated.rows.append(Row(identity, digest, one.report.content))
+            validated.rows.append(Row(identity, digest, incoming.report.content))
             return "stored"
 
-        return [[status(one) for one in some] for some in asked]
+        return [[status(incoming) for incoming in reports] for reports in requested]
 
     def _ledger(self, people: Collection[Person]) -> Ledger | None:
         """Return what people have been charged, from their reports and tombstones, if there is a limit."""
@@ -233,7 +235,7 @@ class Inbox(Records):
             return None
         charged: dict[Person, set[int]] = {person: set() for person in people}
         for place, person in self._store.with_reports(
-            (place, one) for one in people for place, _ in self._places.values()
+            (place, member) for member in people for place, _ in self._places.values()
         ):
             charged[person].add(place)
         if self._store.any_forgotten:
@@ -257,17 +259,19 @@ class Inbox(Records):
         """Return who of these was deleted: from the service or all services, of the collection or another tier."""
         if not self._store.any_forgotten:
             return set()
-        tiers = {name: self._tiers(name) for name in {one.collection for one in every}}
+        tiers = {name: self._tiers(name) for name in {incoming.collection for incoming in every}}
         traces = {
-            (one.collection, one.report.person, one.report.service): {
-                self.tombstone(tier, one.report.person, service): tier
-                for tier in tiers[one.collection]
-                for service in ("", one.report.service)
+            (incoming.collection, incoming.report.person, incoming.report.service): {
+                self.tombstone(tier, incoming.report.person, service): tier
+                for tier in tiers[incoming.collection]
+                for service in ("", incoming.report.service)
             }
-            for one in every
+            for incoming in every
         }
-        deleted = self._store.forgotten({trace: tier for own in traces.values() for trace, tier in own.items()})
-        return {one for one, own in traces.items() if not deleted.isdisjoint(own)}
+        deleted = self._store.forgotten(
+            {trace: tier for of_report in traces.values() for trace, tier in of_report.items()}
+        )
+        return {identity for identity, of_report in traces.items() if not deleted.isdisjoint(of_report)}
 
     def close(self) -> None:
         """Store and answer queued requests, then close the store."""

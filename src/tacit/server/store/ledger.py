@@ -30,7 +30,7 @@ class Ledger:
     def takes(self, person: Person, place: int) -> bool:
         """Charge a person for a place, once; return whether the limit allows it. An unknown place costs everything."""
         known = self.charged.setdefault(person, set())
-        spent = sum((self.costs.get(one, self.total) for one in known | {place}), Fraction(0))
+        spent = sum((self.costs.get(charged_place, self.total) for charged_place in known | {place}), Fraction(0))
         if place not in known and spent > self.total:
             return False
         known.add(place)

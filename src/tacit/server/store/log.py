@@ -77,8 +77,8 @@ class Log:
 
     def _add(self, event: str, time: str, details: dict[str, Any]) -> None:
         with transaction(self._file):
-            line, made = next_line(self._head(), time=time, event=event, details=details)
-            self._file.execute("INSERT INTO log VALUES (?, ?, ?)", (made.entries, made.hash, line))
+            line, head = next_line(self._head(), time=time, event=event, details=details)
+            self._file.execute("INSERT INTO log VALUES (?, ?, ?)", (head.entries, head.hash, line))
 
     def _head(self) -> Head:
         row = self._file.execute("SELECT number, hash FROM log ORDER BY number DESC LIMIT 1").fetchone()

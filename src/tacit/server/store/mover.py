@@ -309,9 +309,9 @@ class Mover(InStep):
     def _all_batches(self, end: float) -> Iterator[tuple[str, list[str], Iterator[dict[str, int]]]]:
         """Return the movers of services with pending reports or, in snapshots, of collections."""
         if self._snapshots.least:
-            for one in self._analytical.database.collections:
-                names = [compiled.service.name for compiled in one.contract.services]
-                yield one.id, names, self._snapshot_batches(one, end)
+            for collection in self._analytical.database.collections:
+                names = [compiled.service.name for compiled in collection.contract.services]
+                yield collection.id, names, self._snapshot_batches(collection, end)
             return
         sizes = self._inbox.sizes()
         for collection, compiled in self.services():

@@ -58,7 +58,7 @@ class Records:
         self._places = self._read_places()
         sizes = self._count()
         refilled = self._store.state("rebuilding") == "yes"  # reports are accepted while the database is rebuilt
-        self._stored = Counter({} if refilled else {place: one.pending for place, one in sizes.items()})
+        self._stored = Counter({} if refilled else {place: size.pending for place, size in sizes.items()})
         self._seen: Counter[int] = Counter()
         self._stuck: frozenset[int] = frozenset()
         self.reopenings += self._store.reopened
@@ -253,18 +253,18 @@ class Records:
         """Mark reports as no longer pending, now that the analytical database has them."""
         place = self._places[collection, service][0]
         for start in range(0, len(numbers), DROPPED_AT_ONCE):
-            some = numbers[start : start + DROPPED_AT_ONCE]
+            batch = numbers[start : start + DROPPED_AT_ONCE]
             with self._lock:
                 with self._transaction():
-                    self._store.drop(place, some)
-                self._pending -= len(some)
+                    self._store.drop(place, batch)
+                self._pending -= len(batch)
 
     def moved_together(self, collection: str, numbers: Mapping[str, Sequence[int]]) -> None:
         """Drop reports of several services from those that are pending, all or none."""
         with self._lock:
             with self._transaction():
-                for service, some in numbers.items():
-                    self._store.drop(self._places[collection, service][0], some)
+                for service, moved in numbers.items():
+                    self._store.drop(self._places[collection, service][0], moved)
             self._pending -= sum(map(len, numbers.values()))
 
     def refill(self) -> None:
@@ -358,8 +358,8 @@ class Records:
 
     def is_forgotten(self, collection: str, person: Person, service: str) -> bool:
         """Return whether a person was deleted from a service, or from the whole collection, or from another tier."""
-        scopes = [(tier, one) for tier in self._tiers(collection) for one in ("", service)]
-        traces = {self.tombstone(tier, person, one): tier for tier, one in scopes}
+        scopes = [(tier, scope) for tier in self._tiers(collection) for scope in ("", service)]
+        traces = {self.tombstone(tier, person, scope): tier for tier, scope in scopes}
         with self._reading():
             return bool(self._store.any_forgotten and self._store.forgotten(traces))
 

@@ -90,13 +90,13 @@ class Snapshots:
         if self._waiting.get(collection.id) == now:
             return None  # nothing has arrived since there were too few
         while True:
-            whole = _whole(self._inbox.waiting(collection.id), total)
-            due = [person for person, numbers in whole.items() if numbers[-1] <= state.last]
-            chosen = due or sorted(whole, key=lambda person: whole[person][-1])[:MOST_AT_ONCE]
+            complete = _whole(self._inbox.waiting(collection.id), total)
+            due = [person for person, numbers in complete.items() if numbers[-1] <= state.last]
+            chosen = due or sorted(complete, key=lambda person: complete[person][-1])[:MOST_AT_ONCE]
             if not due and len(chosen) < self.least:
                 self._waiting[collection.id] = now
                 return None
-            numbers = {number for person in chosen for number in whole[person]}
+            numbers = {number for person in chosen for number in complete[person]}
             read = {
                 service.service.name: self._inbox.pending_of(collection.id, service.service.name, sorted(numbers))
                 for service in collection.contract.services
@@ -104,7 +104,7 @@ class Snapshots:
             if sum(len(waiting.numbers) for waiting in read.values()) == len(numbers):
                 break  # otherwise some were damaged, so their people are incomplete
         if not due:
-            last = max(whole[person][-1] for person in chosen)
+            last = max(complete[person][-1] for person in chosen)
             self.grew(collection.id, last, len(chosen), _smallest(read))
         tables = {
             service.service.name: batch_of(collection, service, read[service.service.name])
@@ -168,7 +168,7 @@ def _whole(waiting: Iterable[tuple[int, Person]], total: int) -> dict[Person, li
     numbers: dict[Person, list[int]] = defaultdict(list)
     for number, person in waiting:
         numbers[person].append(number)
-    return {person: sorted(own) for person, own in numbers.items() if len(own) == total}
+    return {person: sorted(listed) for person, listed in numbers.items() if len(listed) == total}
 
 
 def _smallest(read: Mapping[str, Pending]) -> int:
@@ -177,4 +177,4 @@ def _smallest(read: Mapping[str, Pending]) -> int:
     for waiting in read.values():
         for person, (_, public) in zip(waiting.people, contents_of(waiting.contents), strict=True):
             shown[person].append(tuple(public))
-    return min(Counter(repr(one) for one in shown.values()).values())
+    return min(Counter(repr(values) for values in shown.values()).values())

@@ -89,8 +89,8 @@ class SqliteStore(Unshared):
         self._recent, self._when_committed = Recent(RECENT), list[Callable[[], None]]()
         recent = "SELECT number, place, person, slot, digest FROM reports WHERE number > ? ORDER BY number"
         stored = self._writer.execute(recent, [self._sorted_to])
-        while some := stored.fetchmany(RECENT):
-            self._recent.add([(Identity(*identity), digest) for _, *identity, digest in some], some[-1][0])
+        while rows := stored.fetchmany(RECENT):
+            self._recent.add([(Identity(*identity), digest) for _, *identity, digest in rows], rows[-1][0])
         self.any_forgotten = self._writer.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is not None
 
     @property
@@ -161,24 +161,26 @@ class SqliteStore(Unshared):
         """Index people who send several reports each, to find those whose reports have all arrived."""
         self._writer.execute("CREATE INDEX IF NOT EXISTS whole ON waiting (place, person)")
 
-    def known_digests(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
+    def known_digests(self, identities: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
-        digests = {one: digest for one in asked if (digest := self._recent.digest(one))}
-        for values, members in _some([one for one in asked if one not in digests] if digests else asked):
+        digests = {identity: digest for identity in identities if (digest := self._recent.digest(identity))}
+        for values, members in _some(
+            [identity for identity in identities if identity not in digests] if digests else identities
+        ):
             for *identity, digest in self._writer.execute(compose(DIGESTS, values=values), members):
                 digests[Identity(*identity)] = digest
         return digests
 
-    def with_reports(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
+    def with_reports(self, pairs: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
         """Return which of the given places and people have any report."""
         query, find = "SELECT 1 FROM known WHERE place = ? AND person = ? LIMIT 1", self._writer.execute
-        return {pair for pair in asked if pair in self._recent or find(query, pair).fetchone() is not None}
+        return {pair for pair in pairs if pair in self._recent or find(query, pair).fetchone() is not None}
 
-    def forgotten(self, asked: Mapping[bytes, str]) -> set[bytes]:
+    def forgotten(self, tombstones: Mapping[bytes, str]) -> set[bytes]:
         """Return which of the given tombstones, by collection, exist."""
         query = "SELECT 1 FROM forgotten WHERE collection = ? AND digest = ?"
         find = self._writer.execute
-        return {digest for digest, name in asked.items() if find(query, (name, digest)).fetchone() is not None}
+        return {digest for digest, name in tombstones.items() if find(query, (name, digest)).fetchone() is not None}
 
     def insert(self, rows: Sequence[Row]) -> None:
         """Store new reports, while the reserved disk space is free."""
@@ -217,14 +219,14 @@ class SqliteStore(Unshared):
     def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
         """Return pending reports of people whose slots have all arrived, oldest first; or those given by `numbers`."""
         # One text is one step of the statement; hexadecimal, because a disk may have altered what is stored.
-        given: list[Any] = [place, place, sends, people]
+        parameters: list[Any] = [place, place, sends, people]
         chosen = PEOPLE_WITH_ALL
         if numbers is not None:
-            chosen, given = LISTED, [place, json.dumps(numbers)]
+            chosen, parameters = LISTED, [place, json.dumps(numbers)]
         elif sends == 1:
-            chosen, given = Sql("ORDER BY number LIMIT ?"), [place, people]
+            chosen, parameters = Sql("ORDER BY number LIMIT ?"), [place, people]
         with self._snapshot() as file:
-            [text] = file.execute(compose(PENDING, chosen=chosen), given).fetchone()
+            [text] = file.execute(compose(PENDING, chosen=chosen), parameters).fetchone()
             [settled] = file.execute(SETTLED, [place]).fetchone() or [0]
         rows = json.loads(text)
         if not rows:
@@ -374,9 +376,9 @@ class SqliteStore(Unshared):
 def _some(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[Sql, list[Any]]]:
     """Yield rows as the VALUES of statements, a hundred at a time, each with its parameters."""
     for start in range(0, len(rows), AT_ONCE):
-        some = rows[start : start + AT_ONCE]
-        marks = f"({', '.join('?' * len(some[0]))})"
-        yield Sql(f"VALUES {', '.join([marks] * len(some))}"), [member for row in some for member in row]
+        batch = rows[start : start + AT_ONCE]
+        marks = f"({', '.join('?' * len(batch[0]))})"
+        yield Sql(f"VALUES {', '.join([marks] * len(batch))}"), [member for row in batch for member in row]
 
 
 def _people(keys: Sequence[str], whole_numbers: Sequence[int]) -> list[Person]:

@@ -117,11 +117,11 @@ def mark_of(file: Path, database: Database, question: str) -> Mark | None:
     except (sqlite3.Error, OSError):
         return Mark(Watermark(0, 0), ("the inbox of this store cannot be read: reports may be missing",))
     sizes = {(collection, service): Sizes(*counts) for collection, service, *counts in rows}
-    asked = database.asked_about(question)
-    some = [sizes.get((collection.id, one.service.name), Sizes()) for collection, one in asked]
-    counted = sum(size.settled + size.bulk for size in some)
-    watermark = Watermark(sum(size.acknowledged for size in some), counted)
-    return Mark(watermark, tuple(notes_of(watermark, some)))
+    services = database.asked_about(question)
+    read = [sizes.get((collection.id, service.service.name), Sizes()) for collection, service in services]
+    counted = sum(size.settled + size.bulk for size in read)
+    watermark = Watermark(sum(size.acknowledged for size in read), counted)
+    return Mark(watermark, tuple(notes_of(watermark, read)))
 
 
 def _sum(engine: Engine, query: Statement) -> int:

@@ -63,9 +63,9 @@ class Watermarks:
 
     def measure(self, text: Text, parameters: Sequence[Any], ask: Callable[[Database], T]) -> tuple[T, Mark]:
         """Return an answer and the watermark of exactly the reports it counts, which are those of a question's text."""
-        asked = asked_at()
+        since = asked_at()
         for _ in range(1 if self._inbox.is_shared else TRIES - 1):  # other collectors may move at any time
-            self.settle(asked)
+            self.settle(since)
             with suppress(_AgainError), ExitStack() as answering:
                 with self._mover.still():
                     before = self._mover.version()
@@ -81,16 +81,16 @@ class Watermarks:
                     continue  # the database may be changing
                 if self._mover.version() == before:
                     return answer, mark
-        self.settle(asked)
+        self.settle(since)
         with self._mover.alone():
             self._mover.version()  # it also adopts what others have published
             mark = self._mark(text, parameters)
             return self.read(ask), mark
 
-    def settle(self, asked: float) -> None:
+    def settle(self, since: float) -> None:
         """Move what was pending when a question was asked; raise if the stores cannot be trusted."""
         self._inbox.check()
-        self._mover.move(max(0.0, asked + MOVING_SECONDS - time.monotonic()), since=asked)
+        self._mover.move(max(0.0, since + MOVING_SECONDS - time.monotonic()), since=since)
         fault = self._mover.fault
         if fault is not None and fault.code not in SAID:
             raise fault
@@ -116,16 +116,16 @@ class Watermarks:
     def _mark(self, text: Text, parameters: Sequence[Any], *, certain: bool = True) -> Mark:
         """Return the watermark of a question, while nothing moves; other collectors may if it is not certain."""
         sizes = self._inbox.sizes()
-        asked = self._asked_about(text, parameters, sizes, certain=certain)
-        self._refuse_short(asked, certain=certain)
-        some = [sizes.get((collection.id, one.service.name), Sizes()) for collection, one in asked]
-        counted = self.read(lambda _: sum(self._analytical.count(*pair) for pair in asked))
-        watermark = Watermark(sum(one.acknowledged for one in some), counted)
-        return Mark(watermark, tuple(notes_of(watermark, some)))
+        services = self._asked_about(text, parameters, sizes, certain=certain)
+        self._refuse_short(services, certain=certain)
+        read = [sizes.get((collection.id, service.service.name), Sizes()) for collection, service in services]
+        counted = self.read(lambda _: sum(self._analytical.count(*pair) for pair in services))
+        watermark = Watermark(sum(size.acknowledged for size in read), counted)
+        return Mark(watermark, tuple(notes_of(watermark, read)))
 
-    def _refuse_short(self, asked: Sequence[Service] | None = None, *, certain: bool) -> None:
+    def _refuse_short(self, services: Sequence[Service] | None = None, *, certain: bool) -> None:
         """Refuse to answer from a database that lacks reports; where others may be moving them, look again first."""
-        if self._mover.is_short(asked, certain=certain):
+        if self._mover.is_short(services, certain=certain):
             raise _short() if certain else _AgainError("Reports are being moved.", code="rebuilding", retry_after=5)
 
     def _asked_about(
@@ -136,30 +136,30 @@ class Watermarks:
         These include tiers of the same rounds and, if reports cannot be moved, newer collections.
         """
         try:
-            asked = self.read(lambda database: _asked_about(database, text, parameters))
+            services = self.read(lambda database: _asked_about(database, text, parameters))
         except ReportError:
             self._refuse_short(certain=certain)
             if self._mover.fault is None:
                 raise
             message = "Reports were acknowledged, but none can be counted yet. Ask again later."
             raise OverloadedError(message, code="reports-behind", retry_after=5) from None
-        names, ids = {one.service.name for _, one in asked}, [collection.id for collection, _ in asked]
-        rounds = {round_of(collection) for collection, _ in asked}
+        names, ids = {service.service.name for _, service in services}, [collection.id for collection, _ in services]
+        rounds = {round_of(collection) for collection, _ in services}
         every = self._mover.services()
         absent = [
-            (collection, one)
-            for collection, one in every
-            if collection.id not in ids and round_of(collection) in rounds and one.service.name in names
+            (collection, service)
+            for collection, service in every
+            if collection.id not in ids and round_of(collection) in rounds and service.service.name in names
         ]
         newest = max((number for number, (collection, _) in enumerate(every) if collection.id in ids), default=0)
         unseen = [
-            (collection, one)
-            for collection, one in every[newest + 1 :]
-            if one.service.name in names
+            (collection, service)
+            for collection, service in every[newest + 1 :]
+            if service.service.name in names
             and round_of(collection) not in rounds
-            and _is_unseen(sizes.get((collection.id, one.service.name), Sizes()))
+            and _is_unseen(sizes.get((collection.id, service.service.name), Sizes()))
         ]
-        return [*asked, *absent, *(unseen if self._mover.fault else ())]
+        return [*services, *absent, *(unseen if self._mover.fault else ())]
 
 
 def _asked_about(database: Database, text: Text, parameters: Sequence[Any]) -> list[tuple[Collection, ServiceContract]]:

@@ -28,8 +28,8 @@ class SharedLog:
         with self._session.transaction(FAILED) as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOGGING])
             time = self._clock().isoformat(timespec="seconds")
-            line, made = next_line(_head(connection), time=time, event=event, details=details)
-            connection.execute("INSERT INTO tacit_log VALUES (%s, %s, %s)", [made.entries, made.hash, line])
+            line, head = next_line(_head(connection), time=time, event=event, details=details)
+            connection.execute("INSERT INTO tacit_log VALUES (%s, %s, %s)", [head.entries, head.hash, line])
 
     def adopt(self, path: Path) -> None:
         """Continue the log of a folder, if this one is empty; else record that log's head, if it grew."""

@@ -155,8 +155,10 @@ class PostgresStore:
             "ARRAY(SELECT program FROM tacit_collectors WHERE seen > clock_timestamp() - interval '10 seconds'), "
             "ARRAY(SELECT value FROM tacit_state WHERE starts_with(name, %s) AND name <> %s)"
         )
-        own = [f"{USED} ", f"{USED} {self.collector}"]
-        [(deletions, contracts, is_waiting, unbound, programs, used)] = self._beside().execute(query, own).fetchall()
+        parameters = [f"{USED} ", f"{USED} {self.collector}"]
+        [(deletions, contracts, is_waiting, unbound, programs, used)] = (
+            self._beside().execute(query, parameters).fetchall()
+        )
         return Standing(
             deletions, contracts, is_waiting, frozenset(unbound), frozenset([PROGRAM, *programs]), tuple(used)
         )
@@ -178,7 +180,7 @@ class PostgresStore:
     def expect_parts(self) -> None:
         """Do nothing: the index exists."""
 
-    def known_digests(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
+    def known_digests(self, identities: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
         query = (
             "SELECT k.place, k.person, k.slot, k.digest FROM tacit_known k "
@@ -187,28 +189,28 @@ class PostgresStore:
         )
         return {
             Identity(place, person_of(person), slot): digest
-            for place, person, slot, digest in self._rows(query, _columns(asked))
+            for place, person, slot, digest in self._rows(query, _columns(identities))
         }
 
-    def with_reports(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
+    def with_reports(self, pairs: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
         """Return which of the given places and people have any report."""
         query = (
             "SELECT DISTINCT k.place, k.person FROM tacit_known k "
             "JOIN unnest(%s::int[], %s::text[]) AS a (place, person) USING (place, person)"
         )
-        pairs = list(asked)
-        if not pairs:
+        rows = list(pairs)
+        if not rows:
             return set()
-        columns = [[place for place, _ in pairs], [stored_key(person) for _, person in pairs]]
+        columns = [[place for place, _ in rows], [stored_key(person) for _, person in rows]]
         return {(place, person_of(person)) for place, person in self._rows(query, columns)}
 
-    def forgotten(self, asked: Mapping[bytes, str]) -> set[bytes]:
+    def forgotten(self, tombstones: Mapping[bytes, str]) -> set[bytes]:
         """Return which of the given tombstones, by collection, exist."""
         query = (
             "SELECT digest FROM tacit_forgotten "
             "JOIN unnest(%s::text[], %s::bytea[]) AS a (collection, digest) USING (collection, digest)"
         )
-        return {digest for (digest,) in self._rows(query, [list(asked.values()), list(asked)])}
+        return {digest for (digest,) in self._rows(query, [list(tombstones.values()), list(tombstones)])}
 
     def insert(self, rows: Sequence[Row]) -> None:
         """Store new reports."""
@@ -245,11 +247,11 @@ class PostgresStore:
 
     def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
         """Return pending reports of people whose slots have all arrived, oldest first; or those given by `numbers`."""
-        whole = Sql(
+        complete = Sql(
             "w.person IN (SELECT person FROM tacit_waiting WHERE place = %s GROUP BY person HAVING count(*) = %s "
             "ORDER BY min(number) LIMIT %s)"
         )
-        chosen, given = (whole, [place, sends, people]) if numbers is None else (LISTED, [list(numbers)])
+        chosen, parameters = (complete, [place, sends, people]) if numbers is None else (LISTED, [list(numbers)])
         query = (
             "SELECT number, r.person, slot, digest, content, "
             "(SELECT sum(known - damaged - lost)::bigint FROM tacit_sizes WHERE place = %s) - "
@@ -257,7 +259,7 @@ class PostgresStore:
             "FROM tacit_reports r JOIN tacit_waiting w USING (number) "
             "WHERE w.place = %s AND {chosen} ORDER BY number"
         )
-        rows = self._beside().execute(compose(query, chosen=chosen), [place, place, place, *given]).fetchall()
+        rows = self._beside().execute(compose(query, chosen=chosen), [place, place, place, *parameters]).fetchall()
         if not rows:
             return Pending()
         numbers, keys, slots, digests, contents, settled = zip(*rows, strict=True)

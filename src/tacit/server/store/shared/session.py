@@ -34,8 +34,8 @@ IDLE_SECONDS = 10
 def address_of(address: str, collector: str) -> str:
     """Return an address whose sessions have a collector's name."""
     parts = urlsplit(address)
-    own = urlencode({"application_name": f"tacit {collector}"}, quote_via=quote)
-    return urlunsplit(parts._replace(query=f"{parts.query}&{own}" if parts.query else own))
+    option = urlencode({"application_name": f"tacit {collector}"}, quote_via=quote)
+    return urlunsplit(parts._replace(query=f"{parts.query}&{option}" if parts.query else option))
 
 
 def connect(address: str) -> Connection:
@@ -73,15 +73,15 @@ class Session:
     _connection: Connection | None
 
     @contextmanager
-    def transaction(self, what: str) -> Iterator[Connection]:
-        """Lend the connection inside a transaction; ``what`` describes the failure if it fails."""
+    def transaction(self, failure: str) -> Iterator[Connection]:
+        """Lend the connection inside a transaction; ``failure`` says what failed if it does."""
         try:
             with self._lock:
                 connection = self._live()
                 with connection.transaction():
                     yield connection
         except psycopg.Error as cause:
-            problem = outage(what, cause) or OverloadedError(f"{what} ({type(cause).__name__}).", code="no-store")
+            problem = outage(failure, cause) or OverloadedError(f"{failure} ({type(cause).__name__}).", code="no-store")
             raise problem from None
 
     def _live(self) -> Connection:
