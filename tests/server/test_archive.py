@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 import tacit as tc
-from support.collectors import COLLECTION, Serving, body_of, reports_of
+from support.collectors import COLLECTION, Serving, body_of, collector_here, reports_of
 from tacit.cli import main
 from tacit.engines.duckdb import SHUT
 from tacit.errors import OverloadedError
@@ -174,6 +174,29 @@ def test_people_who_came_and_left_since_stay_away(tmp_path: Path) -> None:
         assert restored.query("SELECT COUNT(*) AS n FROM users")["n"].value == 20, name  # 0 to 19 without 7, and b-2
         log.write_text("".join(f"{line}\n" for line in restored.log.lines()))
         restored.close()
+
+
+def test_a_store_with_a_lake_comes_back_beside_the_lakes_backup(tmp_path: Path) -> None:
+    """The archive has the inbox, the log and the keys; the lake has copies of its own."""
+    lake, archive, log = str(tmp_path / "lake"), str(tmp_path / "a.zip"), tmp_path / "log.jsonl"
+    with collector_here(tmp_path / "store", lake=lake) as collector:
+        collector.accept(COLLECTION.id, reports_of(0, 30)).result()
+        collector.move()
+    assert main(["export", str(tmp_path / "store"), archive, "--lake", lake]) == 0
+    assert main(["lake", "backup", lake, str(tmp_path / "backup")]) == 0
+    with collector_here(tmp_path / "store", lake=lake) as collector:
+        collector.accept(COLLECTION.id, reports_of(100, 10)).result()
+        collector.forget("u-3")
+        log.write_text("".join(f"{line}\n" for line in collector.log.lines()))
+    again = str(tmp_path / "lake-again")
+    assert main(["lake", "restore", str(tmp_path / "backup"), again]) == 0
+    words = ["import", archive, str(tmp_path / "again"), "--deletions", str(log)]
+    assert main(words) == 2
+    assert main([*words, "--lake", again]) == 0
+    with collector_here(tmp_path / "again", lake=again) as restored:
+        assert restored.query("SELECT COUNT(*) AS n FROM users").watermark == (29, 29)
+        [one] = [report for report in reports_of(3, 1) if report["service"] == "users"]
+        assert restored.accept(COLLECTION.id, [one]).result() == [{"status": "refused", "code": "forgotten"}]
 
 
 def test_no_store_is_left_without_its_deletions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

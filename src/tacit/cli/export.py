@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     elif Path(options.store).is_file():
         export_database(Path(options.store), target)
     elif (Path(options.store) / "inbox.db").is_file():
-        _copy(Path(options.store), target)
+        _copy(Path(options.store), target, options.lake)
     else:
         message = f"{place_text(options.store)!r} is not a folder of tacit serve, a database file or an address."
         raise UsageError(message, code="no-store")
@@ -52,9 +52,9 @@ def _check_writable(target: Path) -> None:
         raise UsageError(message, code="unwritable-file") from None
 
 
-def _copy(folder: Path, target: Path) -> None:
+def _copy(folder: Path, target: Path, lake: str) -> None:
     try:
-        collector = Collector(folder)
+        collector = Collector(folder, lake=lake)
     except EngineError as cause:
         if cause.code != "store-in-use":
             raise

@@ -123,6 +123,7 @@ def export(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("file", type=Path, help="the archive to write; it must not exist")
     parser.add_argument("--key", default="", help="an admin key of the running collector")
+    parser.add_argument("--lake", default="", help="the lake of a folder whose reports are in one; it is not copied")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -133,6 +134,7 @@ def restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--deletions", type=Path, metavar="LOG", help="a later log (from GET /v1/log) whose deletions to repeat"
     )
+    parser.add_argument("--lake", default="", help="the lake of the archived store, restored before, for --deletions")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 

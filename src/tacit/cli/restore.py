@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
     manifest = restore(options.file, options.store)
     deleted = 0
     if tombstones and manifest["kind"] == "store":
-        deleted = _delete_again(options.store, tombstones)
+        deleted = _delete_again(options.store, tombstones, options.lake)
     if options.json:
         damaged = manifest.get("damaged", 0)
         print(json.dumps({"made": manifest["made"], "people_deleted_again": deleted, "damaged_reports": damaged}))
@@ -33,10 +33,10 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _delete_again(store: Path, tombstones: dict[str, set[str]]) -> int:
+def _delete_again(store: Path, tombstones: dict[str, set[str]], lake: str) -> int:
     """Repeat the deletions, or leave no store that lacks them."""
     try:
-        return delete_again(store, tombstones)
+        return delete_again(store, tombstones, lake)
     except BaseException:
         shutil.rmtree(store)
         raise

@@ -1,7 +1,8 @@
 """A whole store in one file: copied while the collector runs, and restored completely or not at all.
 
-An archive is a zip of the store's files and a manifest with their hashes. While it is made, reports are accepted and
-questions wait. It contains everything acknowledged before it was requested, and a prefix of what arrives meanwhile.
+An archive is a zip of the store's files and a manifest with their hashes; a lake is copied by `tacit lake backup`.
+While it is made, reports are accepted and questions wait. It contains everything acknowledged before it was requested,
+and a prefix of what arrives meanwhile.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def export_store(collector: Collector, target: Path, *, asker: str = "") -> None
         work = Path(name)
         with collector.still():  # nothing moves between files or is deleted while they are copied
             _copy_sqlite(collector.folder / "inbox.db", work / "inbox.db")
-            collector.database.copy_to(work / "reports.tacit")
+            if not collector.analytical.is_lake:
+                collector.database.copy_to(work / "reports.tacit")
             _copy_sqlite(collector.folder / "log.db", work / "log.db")
         if (collector.folder / "keys.json").exists():
             shutil.copyfile(collector.folder / "keys.json", work / "keys.json")

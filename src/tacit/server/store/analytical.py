@@ -21,6 +21,7 @@ from tacit.database import Database
 from tacit.encode.reports import report_table
 from tacit.engines import open_engine
 from tacit.engines.base import Engine, Stamp
+from tacit.engines.lake.place import is_lake
 from tacit.errors import EngineError, OverloadedError
 from tacit.server.store.disk import has_room
 from tacit.sql.report_tables import count_rows, people_in
@@ -54,6 +55,11 @@ class Analytical:
         self.unbound: set[str] = set()
         """Collections in whose reports ids are not bound to people; every database that is opened here shares it."""
         self.open()
+
+    @property
+    def is_lake(self) -> bool:
+        """Whether reports are moved to a lake, which is copied file by file."""
+        return bool(self._store) and is_lake(self._store, "duckdb")
 
     def open(self, *, check: bool = False) -> None:
         """Open the database; set a damaged file aside and create a new one.

@@ -49,7 +49,7 @@ class StoredKeys:
         self._ever = self._ever or self._stored != ()
 
     def current(self) -> tuple[Key, ...]:
-        """Return the keys as they were at most a second ago; if one is damaged, nobody is let in."""
+        """Return the keys as last read, within a second while the database responds; a damaged one closes to all."""
         if self._stored is None:
             raise _refusal()
         return self._stored
