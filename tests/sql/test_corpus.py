@@ -85,6 +85,33 @@ PEOPLE_SCHEMA = tc.Schema(
         )
     ]
 )
+CLINIC = tc.Schema(
+    [
+        tc.Service(
+            "patients",
+            key="pid",
+            attributes=[
+                tc.Ordinal("age", 0, 99),
+                tc.Categorical("blood", ["A", "B", "AB", "O"], null=True),
+                tc.Boolean("smoker"),
+                tc.Public("city", values=["Oslo", "Rome", "Lima"]),
+            ],
+        ),
+        tc.Service(
+            "visits",
+            key="pid",
+            attributes=[tc.Ordinal("cost", 0, 49), tc.Categorical("ward", ["ER", "ICU", "GP"])],
+            at_most=4,
+            sends=4,
+        ),
+        tc.Service(
+            "insurance",
+            key="pid",
+            attributes=[tc.Categorical("plan", ["basic", "gold"]), tc.Ordinal("premium", 0, 19)],
+            optional=True,
+        ),
+    ]
+)
 PRODUCTS = pa.table(
     {
         "item": [1, 2, 3, 4],
@@ -161,7 +188,44 @@ def _people() -> dict[str, pa.Table]:
     }
 
 
-SCHEMAS = {"shop": (SHOP, _shop), "web": (WEB, _web), "people": (PEOPLE_SCHEMA, _people)}
+def _clinic() -> dict[str, pa.Table]:
+    draw = np.random.default_rng(5)
+    count = 900
+    patient = np.repeat(np.arange(count), draw.integers(0, 5, count))
+    rows, insured = len(patient), np.flatnonzero(draw.random(count) < 0.6)
+    return {
+        "patients": pa.table(
+            {
+                "pid": np.arange(count),
+                "age": np.minimum(draw.gamma(4, 10, count).astype(int), 99),
+                "blood": pa.array(draw.choice(["A", "B", "AB", "O"], count), mask=draw.random(count) < 0.2),
+                "smoker": draw.random(count) < 0.3,
+                "city": draw.choice(["Oslo", "Rome", "Lima"], count, p=[0.5, 0.3, 0.2]),
+            }
+        ),
+        "visits": pa.table(
+            {
+                "pid": patient,
+                "cost": draw.integers(0, 50, rows),
+                "ward": draw.choice(["ER", "ICU", "GP"], rows),
+            }
+        ),
+        "insurance": pa.table(
+            {
+                "pid": insured,
+                "plan": draw.choice(["basic", "gold"], len(insured)),
+                "premium": draw.integers(0, 20, len(insured)),
+            }
+        ),
+    }
+
+
+SCHEMAS = {
+    "shop": (SHOP, _shop),
+    "web": (WEB, _web),
+    "people": (PEOPLE_SCHEMA, _people),
+    "clinic": (CLINIC, _clinic),
+}
 
 
 @pytest.fixture(scope="module", params=SCHEMAS)
@@ -258,7 +322,7 @@ def test_the_corpus_is_large_and_mostly_answered() -> None:
 
 def test_the_comparison_can_fail(asked: tuple[str, tc.Database, duckdb.DuckDBPyConnection]) -> None:
     name, database, connection = asked
-    table = {"shop": "orders", "web": "hits", "people": "adults"}[name]
+    table = {"shop": "orders", "web": "hits", "people": "adults", "clinic": "visits"}[name]
     connection.execute(f"CREATE TABLE broken AS FROM {table} LIMIT 5")
 
     class Broken:

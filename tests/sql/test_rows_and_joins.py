@@ -202,10 +202,10 @@ def test_people_are_counted_once() -> None:
             database.sql(question)
         assert caught.value.code == "count-distinct"
     with pytest.raises(tc.TacitError) as caught:
-        database.sql("SELECT COUNT(*) FROM users LEFT JOIN card USING (uid)")
+        database.sql("SELECT COUNT(*) FROM users FULL JOIN card ON owner = uid")
     assert caught.value.code == "unsupported-join"
     joined = database.sql("SELECT COUNT(*) AS n FROM orders LEFT JOIN users USING (uid)")
-    assert any("not reported to both" in note for note in joined.notes), "such people would be missing silently"
+    assert any("not reported to all joined" in note for note in joined.notes), "such people would be missing silently"
     assert any("at most 4 rows" in note for note in database.sql("SELECT COUNT(*) AS n FROM orders").notes)
     assert isinstance(database.sql("SELECT COUNT(*) AS n FROM orders")["n"], Estimate)
 

@@ -70,7 +70,7 @@ class Data:
         if statement.find(exp.Subquery):
             message = "where takes comparisons of columns with constants."
             raise UnsupportedSqlError(message, code="unsupported-condition")
-        total = holds(Scope.over([(service, (service.name,))], text), asked.this)
+        total = holds(Scope.over([(service, (service.name,), "inner")], text), asked.this)
         if not total.is_plain:
             message = "where takes conditions on the declared columns."
             raise UnsupportedSqlError(message, code="unsupported-condition")

@@ -111,7 +111,8 @@ class Terms:
 def presence_of(service: ServiceContract, term: Term) -> Vector:
     """Return a term's values on records and on extra cells, where attributes have none."""
     presence = term.factors.get(len(service.levels))
-    return np.array([1.0] + [0.0] * service.extras) if presence is None else presence
+    beside = 0.0 if term.factors else 1.0  # a constant is the same on extra cells
+    return np.array([1.0] + [beside] * service.extras) if presence is None else presence
 
 
 def _distinct(vectors: Sequence[Vector]) -> tuple[Vector, Codes]:

@@ -121,18 +121,17 @@ class Services:
             if not compiled.extras:
                 continue
             place = first + len(compiled.service.sensitive)
-            real = np.array([1.0] + [0.0] * compiled.extras)
-            presence = factors.pop(place, real)
             shown = [i for i in range(first, place) if i in factors]
             if not shown:
-                factors[place] = presence
-            elif presence[1:].any():
+                continue  # presence has its own vector, or makes no difference
+            presence = factors.pop(place, np.array([1.0] + [0.0] * compiled.extras))
+            if presence[1:].any():
                 message = "Counts of people with certain rows are not fitted. Ask without consistent=True."
                 raise UnanswerableError(message, code="not-consistent")
             for rank, i in enumerate(shown):
                 beside = np.zeros(compiled.extras) if rank == 0 else np.ones(compiled.extras)
                 factors[i] = np.concatenate([factors[i], beside])
-            coefficient *= float(presence[0]) if shown else 1.0
+            coefficient *= float(presence[0])
         if group is not None:
             factors[public] = group
         return Term(coefficient, factors)

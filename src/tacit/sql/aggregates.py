@@ -16,6 +16,7 @@ from tacit.sql.covariances import COVARIANCES, covariance
 from tacit.sql.formula import Dual, Formula, constant, of_total, ratio, variance
 from tacit.sql.modes import Mode, mode
 from tacit.sql.parse import brief_sql, span_of, sql_of
+from tacit.sql.per_person import PEOPLE
 from tacit.sql.predicates import holds
 from tacit.sql.quantiles import QUANTILES, Quantile, quantile
 from tacit.sql.refusals import REFUSED, REFUSED_NAMES
@@ -148,8 +149,8 @@ def _count(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
         return of_total(where)
     if isinstance(node.this, exp.Distinct):
         return of_total(_people(scope, node, where))
-    if _is_key(scope, node.this):
-        return of_total(where)
+    if (source := scope.source_of_key(node.this)) is not None:
+        return of_total(where - where * scope.has_no_row(source) if source.is_outer else where)
     return of_total(_present(scope, node.this, where))
 
 
@@ -198,11 +199,13 @@ def _people(scope: Scope, node: exp.AggFunc, where: Total) -> Total:
         [branch], default = column.args["ifs"], column.args.get("default")
         if default is None or isinstance(default, exp.Null):
             column, where = branch.args["true"], where * holds(scope, branch.this)
-    keys = {source.service.key.lower() for source in scope.sources}
-    if not isinstance(column, exp.Column) or column.name.lower() not in keys:
+    source = scope.source_of_key(column) if column is not None else None
+    if table := node.meta.get(PEOPLE):
+        _check_groups(scope, table, is_person=source is not None)
+    if source is None:
         message = "COUNT(DISTINCT …) is supported for the person's key only. Use COUNT(*) or GROUP BY."
         raise scope.refusal(message, node, "count-distinct")
-    total = scope.people(where)
+    total = scope.people(where - where * scope.has_no_row(source) if source.is_outer else where)
     if total is None:
         message = (
             "Reports do not reveal whether any of a person's rows meets a condition. Count people without conditions "
@@ -212,11 +215,16 @@ def _people(scope: Scope, node: exp.AggFunc, where: Total) -> Total:
     return total
 
 
-def _is_key(scope: Scope, node: exp.Expr) -> bool:
-    """Tell whether a node is the person's key, which is never missing."""
-    keys = {source.service.key.lower() for source in scope.sources}
-    columns = {a.name.lower() for source in scope.sources for a in source.service.attributes}
-    return isinstance(node, exp.Column) and node.name.lower() in keys - columns
+def _check_groups(scope: Scope, table: str, *, is_person: bool) -> None:
+    """Refuse AVG and COUNT over the groups of a subquery that are not people, or of whom each has several rows."""
+    others = [source for source in scope.sources if table not in (name.lower() for name in source.names)]
+    if not is_person or any(source.service.rows_at_most > 1 for source in others):
+        message = (
+            "AVG and COUNT over groups are supported only for groups that are people, GROUP BY the key, joined with "
+            "services of one row per person: how many other groups there are depends on noise. Ask for the groups, and "
+            "summarise the answer."
+        )
+        raise UnsupportedSqlError(message, code="unsupported-subquery", text=scope.text)
 
 
 def _present(scope: Scope, node: exp.Expr, where: Total) -> Total:

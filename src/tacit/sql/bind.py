@@ -195,7 +195,7 @@ class Bound:
         if self.keys and all(isinstance(output, Key) for _, output in self.outputs):
             notes.append("the answer lists all declared values; add COUNT(*) to estimate how many people have each")
         if any(join.args.get("side") for join in self.statement.args.get("joins") or []):
-            notes.append("LEFT JOIN is answered as JOIN: people who have not reported to both services are left out")
+            notes.append("people who have not reported to all joined services are left out, whatever the join")
         return [
             *notes,
             *domain_notes(self.scope, self.statement, self.where),

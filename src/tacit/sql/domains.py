@@ -53,6 +53,8 @@ def _is_about_rows(scope: Scope, leaf: exp.Expr) -> bool:
     columns = list(leaf.find_all(exp.Column))
     if not columns or leaf.find_ancestor(exp.Having, exp.Qualify, exp.Order, exp.Join) or leaf.find(exp.AggFunc):
         return False
+    if any(scope.source_of_key(column) is not None for column in columns):
+        return False
     return not all(isinstance(scope.find(column).attribute, Public) for column in columns)
 
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.parse_spans import span_of
+from tacit.sql.per_person import merge_per_person
 from tacit.sql.semijoins import spell_semi_joins
 
 __all__ = ["flatten"]
@@ -52,6 +53,8 @@ def flatten(statement: exp.Select, text: str, known: Named | None = None) -> exp
 
 def _with_joins_spelled(statement: exp.Select) -> exp.Select:
     """Convert comma-separated tables to joins on the equalities of columns in WHERE."""
+    for join in statement.args.get("joins") or []:
+        statement = _with_plain_on(statement, join)
     source, where = statement.args.get("from_"), statement.args.get("where")
     before = {str(source.this.alias_or_name).lower()} if source is not None else set()
     for join in statement.args.get("joins") or []:
@@ -72,6 +75,22 @@ def _with_joins_spelled(statement: exp.Select) -> exp.Select:
                 where = statement.args.get("where")
                 break
         before.add(alias)
+    return statement
+
+
+def _with_plain_on(statement: exp.Select, join: exp.Join) -> exp.Select:
+    """Move the conditions of an inner join's ON, except one equality of columns, to WHERE, which is the same."""
+    parts = _conjuncts(join.args.get("on"))
+    keys = [
+        part
+        for part in parts
+        if isinstance(part, exp.EQ) and isinstance(part.this, exp.Column) and isinstance(part.expression, exp.Column)
+    ]
+    if len(parts) < 2 or len(keys) != 1 or join.args.get("side"):
+        return statement
+    join.set("on", keys[0].copy())
+    for part in parts:
+        statement = statement if part is keys[0] else _with_condition(statement, "where", part)
     return statement
 
 
@@ -131,8 +150,13 @@ def _refusal(message: str, node: exp.Expr, text: str) -> UnsupportedSqlError:
 
 def _merge(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, text: str) -> exp.Select:
     aggregates = bool(inner.args.get("group") or inner.args.get("distinct") or _has_aggregate(inner))
-    if aggregates and (outer.args.get("joins") or isinstance(holder, exp.Join)):
-        raise _refusal("A subquery with aggregates cannot be joined. Ask it alone.", holder, text)
+    joined = bool(outer.args.get("joins") or isinstance(holder, exp.Join))
+    averaged = any(node.find(exp.Avg, exp.Count) for node in outer.expressions)
+    if aggregates and (joined or averaged) and (merged := merge_per_person(outer, holder, inner)):
+        return merged
+    if aggregates and joined:
+        message = "A subquery with aggregates can be joined only for SUM and AVG of what each person has. Ask it alone."
+        raise _refusal(message, holder, text)
     picks = inner.args.get("limit") or inner.args.get("offset")
     if picks and (not aggregates or any(outer.args.get(word) for word in ("where", "qualify", "limit", "offset"))):
         raise _refusal("LIMIT in a subquery selects rows, which are private. Put it at the end.", inner, text)

@@ -78,6 +78,9 @@ def holds(scope: Scope, node: exp.Expr, *, wanted: bool = True) -> Total:
         return _check_cells(scope, node, _check_terms(scope, node, left * right if both else _either(left, right)))
     if isinstance(node, exp.Boolean):
         return scope.one if bool(node.this) == wanted else Total(())
+    if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):  # IS TRUE is never NULL
+        total = holds(scope, node.this, wanted=bool(node.expression.this))
+        return total if wanted else scope.one - total
     if isinstance(node, exp.Column) and _is_boolean(scope.find(node)):
         node = exp.EQ(this=node, expression=exp.true())
     return _check_cells(scope, node, comparison(scope, node, wanted=wanted))
@@ -110,8 +113,8 @@ def _check_cells(scope: Scope, node: exp.Expr, total: Total) -> Total:
     """Refuse a condition that falls between the values of coarser cells: an exact 0 would be wrong."""
     if total.pieces:
         return total
-    for column in node.find_all(exp.Column):
-        attribute = scope.find(column).attribute
+    columns = [column for column in node.find_all(exp.Column) if scope.source_of_key(column) is None]
+    for attribute in (scope.find(column).attribute for column in columns):
         if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks:
             known = ", ".join(_short(shown_value(attribute, index)) for index in range(min(4, attribute.values)))
             message = (
@@ -143,12 +146,15 @@ def comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
             result = _either(result, other) if wanted else result * other
         return result
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null) and isinstance(subject, exp.Column):
+        if (source := scope.source_of_key(subject)) is not None:
+            missing = scope.has_no_row(source) if source.is_outer else Total(())
+            return missing if wanted else scope.one - missing
         column = scope.find(subject)
         vector = column.null()
         return scope.total(column, vector if wanted else 1 - vector)
     if type(node) in COMPARISONS:
         operator = COMPARISONS[type(node)]
-        if not _is_plain(node):
+        if not _is_plain(node) or _joins_outer(scope, node):
             return _decide_by_table(scope, node, wanted=wanted)
         return _compare(scope, node, operator if wanted else OPPOSITE[operator])
     return _decide_by_table(scope, node, wanted=wanted)
@@ -172,6 +178,12 @@ def _is_plain(node: exp.Expr) -> bool:
     constants = [literal_of(side) is not None or isinstance(side, exp.Boolean) or _is_moment(side) for side in sides]
     columns = [isinstance(side, exp.Column) for side in sides]
     return all(columns) or (any(columns) and any(constants))
+
+
+def _joins_outer(scope: Scope, node: exp.Expr) -> bool:
+    """Return whether a comparison is between two columns, one of which is NULL for people without a row."""
+    columns = [scope.find(column) for column in node.find_all(exp.Column)]
+    return len(columns) == 2 and any(column.source.is_outer for column in columns)
 
 
 def _compare(scope: Scope, node: exp.Expr, operator: str) -> Total:

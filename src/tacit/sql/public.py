@@ -26,6 +26,8 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 def is_public(scope: Scope, node: exp.Expr) -> bool:
     """Return whether a condition reads public columns only."""
     columns = list(node.find_all(exp.Column))
+    if any(scope.source_of_key(column) is not None for column in columns):
+        return False
     return bool(columns) and all(isinstance(scope.find(column).attribute, Public) for column in columns)
 
 

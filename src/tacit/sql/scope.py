@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,10 @@ from tacit.sql.stored_types import column_of
 from tacit.sql.totals import Piece, Total
 from tacit.sql.vectors import Sensitive, measure_vector, null_vector
 
-__all__ = ["LABELS", "BoundColumn", "Joined", "Scope", "Source"]
+__all__ = ["LABELS", "BoundColumn", "JoinKind", "Joined", "Scope", "Source"]
+
+JoinKind = Literal["inner", "left", "semi"]
+"""How a service is joined: on its rows; also for people without a row; on whether a person has any row."""
 
 
 def _label(name: str) -> Public:
@@ -44,6 +48,20 @@ class Source:
     first: int
     twin: int | None = None
     """Number of the source whose reports it reads: a one-to-many service may be joined with itself."""
+    join: JoinKind = "inner"
+
+    @cached_property
+    def attributes(self) -> tuple[Sensitive | Public, ...]:
+        """Its columns: of a left join all may be NULL, and after a semi-join none can be named."""
+        if self.join == "semi":
+            return ()
+        own = self.service.attributes
+        return tuple(a if isinstance(a, Public) else replace(a, null=True) for a in own) if self.is_outer else own
+
+    @property
+    def is_outer(self) -> bool:
+        """Whether its columns are NULL for people without a row."""
+        return self.join == "left" and self.service.extras > 0
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -55,6 +73,13 @@ class Source:
     def presence(self) -> int:
         """Place of presence in functionals."""
         return self.first + len(self.service.sensitive)
+
+    @property
+    def row_weights(self) -> Vector:
+        """How many rows of the join a report stands for: with a row, with none, and skipped."""
+        many, sends = self.service.rows_at_most, self.service.sends
+        weights = {"inner": (many, 0, 0), "left": (many, 1, 0), "semi": (1, 0, 1)}[self.join]
+        return np.array(weights[: 1 + self.service.extras]) / sends
 
 
 @dataclass(frozen=True)
@@ -85,7 +110,8 @@ class BoundColumn:
     @property
     def place(self) -> int:
         """Where a sensitive attribute stands in functionals."""
-        return self.source.first + self.source.service.sensitive.index(self.sensitive)
+        names = [attribute.name for attribute in self.source.service.sensitive]
+        return self.source.first + names.index(self.sensitive.name)
 
     @property
     def column(self) -> exp.Column:
@@ -112,13 +138,13 @@ class Scope:
     dimensions: tuple[Joined, ...] = ()
 
     @classmethod
-    def over(cls, services: Sequence[tuple[Service, tuple[str, ...]]], text: str) -> Scope:
-        """Return the scope of services, each with its names."""
+    def over(cls, services: Sequence[tuple[Service, tuple[str, ...], JoinKind]], text: str) -> Scope:
+        """Return the scope of services, each with its names and how it is joined."""
         sources: list[Source] = []
         first = 0
-        for number, (service, names) in enumerate(services):
+        for number, (service, names, join) in enumerate(services):
             twin = next((source.number for source in sources if source.service == service), None)
-            sources.append(Source(service, names, number, first, twin))
+            sources.append(Source(service, names, number, first, twin, join))
             first += len(sources[-1].sizes)
         return cls(tuple(sources), text)
 
@@ -143,9 +169,7 @@ class Scope:
         total = self.one
         for source in self.sources:
             if source.service.extras:
-                scale = source.service.rows_at_most / source.service.sends
-                vector = np.array([scale] + [0.0] * source.service.extras)
-                total = total * Total.of(Functional.of(self.sizes, source.presence, vector))
+                total = total * self._presence(source, source.row_weights)
         for dimension in self.dimensions:
             total = total * self.total(dimension.key, dimension.matched)
         return total
@@ -154,7 +178,7 @@ class Scope:
         """Return the total of people, given a total of rows; None where it has no unbiased estimate.
 
         In a one-to-many service all reports except *none* mean that the person has rows, with a share of 1/sends each.
-        Reports do not show which rows a person has, if there are several.
+        Reports do not show which rows a person has, if there are several. A left join also keeps people with none.
         """
         pieces = []
         for piece in rows.pieces:
@@ -171,8 +195,10 @@ class Scope:
             if source.service.extras == 2:
                 if source.twin is not None or any(place in factors for place in range(source.first, source.presence)):
                     return None
-                share = float(factors[source.presence][0]) / source.service.rows_at_most
-                factors[source.presence] = share * np.array([1.0, 0.0, 1.0])
+                if source.join != "semi":
+                    real, none, _ = factors[source.presence]
+                    share = real / source.service.rows_at_most
+                    factors[source.presence] = np.array([share, none, share])
         return Term(term.coefficient, factors)
 
     def refusal(self, message: str, node: exp.Expr, code: str | None = None) -> UnsupportedSqlError:
@@ -197,7 +223,7 @@ class Scope:
             )
             message = f"There is no table {column.table!r} in this question. Tables: {known}."
             raise BindError(message, code="unknown-table", text=self.text, span=span_of(column))
-        columns = [BoundColumn(s, a) for s in sources for a in s.service.attributes if a.name.lower() == name]
+        columns = [BoundColumn(s, a) for s in sources for a in s.attributes if a.name.lower() == name]
         if not columns and len(public) == 1:
             return BoundColumn(public[0].key.source, public[0].key.attribute, public[0].columns[name])
         if not columns and name in LABELS:
@@ -224,13 +250,38 @@ class Scope:
             raise BindError(message, text=self.text, span=span_of(column))
         return columns[0]
 
-    def functional(self, column: BoundColumn, vector: npt.ArrayLike) -> Functional:
-        """Return the functional that maps a sensitive attribute by a vector."""
-        return Functional.of(self.sizes, column.place, np.asarray(vector, dtype=np.float64))
-
     def total(self, column: BoundColumn, vector: npt.ArrayLike) -> Total:
-        """Return the total of that functional."""
-        return Total.of(self.functional(column, vector))
+        """Return the total of the functional that maps a sensitive attribute by a vector.
+
+        In a left join, the vector's last value is that of NULL, and so that of people without a row.
+        """
+        values = np.asarray(vector, dtype=np.float64)
+        own = Total.of(Functional.of(self.sizes, column.place, values[: self.sizes[column.place]]))
+        source = column.source
+        if not source.is_outer:
+            return own
+        present = self._presence(source, np.arange(1 + source.service.extras) == 0)
+        return own * present + self.has_no_row(source).scaled(float(values[-1]))
+
+    def has_no_row(self, source: Source) -> Total:
+        """Return the total that is 1 for people without a row in a service."""
+        if not source.service.extras:
+            return Total(())
+        return self._presence(source, np.arange(1 + source.service.extras) == 1)
+
+    def _presence(self, source: Source, weights: npt.ArrayLike) -> Total:
+        return Total.of(Functional.of(self.sizes, source.presence, weights))
+
+    def source_of_key(self, node: exp.Expr) -> Source | None:
+        """Return the source that a node names the key of; the first one where no table is named."""
+        if not isinstance(node, exp.Column):
+            return None
+        table, name = node.table.lower(), node.name.lower()
+        if any(a.name.lower() == name for source in self.sources for a in source.service.attributes):
+            return None
+        named = [s for s in self.sources if not table or table in (known.lower() for known in s.names)]
+        keyed = [source for source in named if source.service.key.lower() == name]
+        return next((s for s in keyed if not s.is_outer), keyed[0]) if keyed else None
 
     def separate(self, functional: Functional) -> list[dict[int, Functional]]:
         """Separate a functional into a sum of products of functionals of single services."""

@@ -1,7 +1,8 @@
 """Conditions of WHERE about another service, `key IN (SELECT key FROM …)` and EXISTS, as joins.
 
-With at most one row per person in the other service, both are a join on the key. Whether any of several rows meets a
-condition is not what reports reveal: `tables.scope_of`, which knows the services, refuses those.
+With at most one row per person in the other service, both are a join on the key; NOT IN and NOT EXISTS are a left join
+and the condition that no row meets. Whether any of several rows meets a condition is not what reports reveal, only
+whether there are rows: `tables.scope_of`, which knows the services, refuses the former.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from sqlglot import exp
 from tacit.errors import UnsupportedSqlError
 from tacit.sql.parse_spans import span_of
 
-__all__ = ["SEMI_JOIN", "spell_semi_joins"]
+__all__ = ["BARE", "SEMI_JOIN", "spell_semi_joins"]
 
 SEMI_JOIN = "semi join"
 """Mark of a join that a condition was turned into."""
+
+BARE = "bare"
+"""Mark of such a join whose subquery has no condition of its own."""
 
 NOT_PLAIN = ("group", "having", "qualify", "limit", "offset", "with_")
 
@@ -33,7 +37,8 @@ def spell_semi_joins(
     source = statement.args.get("from_")
     names = {str(clause.this.alias_or_name).lower() for clause in [*([source] if source else []), *joins]}
     for part in parts:
-        inner = _subquery(part)
+        asked = part.this if isinstance(part, exp.Not) else part
+        inner = _subquery(asked)
         if inner is None:
             remaining.append(part.copy())
             continue
@@ -44,20 +49,66 @@ def spell_semi_joins(
             raise UnsupportedSqlError(message, code="unsupported-subquery", text=text, span=span_of(part))
         table = _with_own_name(merged, names)
         first = exp.Join(this=table)
-        if isinstance(part, exp.In):
-            first.set("on", _equal_keys(part, merged, table, str(source.this.alias_or_name) if source else "", text))
-        first.meta[SEMI_JOIN] = True
+        conditions = _conditions(merged)
+        if isinstance(asked, exp.In):
+            outer = str(source.this.alias_or_name) if source else ""
+            first.set("on", _equal_keys(asked, merged, table, outer, text))
+        else:
+            first.set("on", _take_keys(conditions, table))
         others = [join.copy() for join in merged.args.get("joins") or []]
-        for join in others:
-            join.meta[SEMI_JOIN] = True
+        for join in (first, *others):
+            join.meta[SEMI_JOIN], join.meta[BARE] = True, not conditions and not others
         joins += [first, *others]
-        where = merged.args.get("where")
-        remaining += [exp.Paren(this=where.this.copy())] if where else []
-    if any(_subquery(part) is not None for part in parts):
+        if asked is part:
+            remaining += [exp.Paren(this=condition) for condition in conditions]
+        else:
+            remaining.append(_none_meets(first, table, conditions, part, text, joined=bool(others)))
+    if len(joins) > len(statement.args.get("joins") or []):
         statement = statement.copy()
         statement.set("joins", [join.copy() for join in joins])
         statement.set("where", exp.Where(this=exp.and_(*remaining, wrap=False)) if remaining else None)
     return statement
+
+
+def _conditions(merged: exp.Select) -> list[exp.Expr]:
+    """Return the conditions that AND joins in the WHERE of a subquery."""
+    where = merged.args.get("where")
+    condition = where.this.unnest() if where else None
+    if condition is None:
+        return []
+    parts = condition.flatten() if isinstance(condition, exp.And) else [condition]
+    return [part.copy() for part in parts]
+
+
+def _take_keys(conditions: list[exp.Expr], table: exp.Table) -> exp.Expr | None:
+    """Remove from the conditions of EXISTS the equality with a column of another table, and return it."""
+    name = str(table.alias_or_name).lower()
+    for number, part in enumerate(conditions):
+        sides = [part.this, part.expression] if isinstance(part, exp.EQ) else []
+        if len(sides) == 2 and all(isinstance(side, exp.Column) and side.table for side in sides):
+            tables = {side.table.lower() for side in sides}
+            if len(tables) == 2 and name in tables:
+                return conditions.pop(number)
+    return None
+
+
+def _none_meets(
+    join: exp.Join, table: exp.Table, conditions: list[exp.Expr], part: exp.Expr, text: str, *, joined: bool
+) -> exp.Expr:
+    """Turn a join into a left join, and return the condition that no row of it meets the subquery's conditions."""
+    on = join.args.get("on")
+    if joined or on is None:
+        message = (
+            "NOT IN and NOT EXISTS take one service and the key: key NOT IN (SELECT key FROM service WHERE …), or NOT "
+            "EXISTS (SELECT 1 FROM service WHERE service.key = other.key AND …)."
+        )
+        raise UnsupportedSqlError(message, code="unsupported-subquery", text=text, span=span_of(part))
+    join.set("side", "LEFT")
+    if not conditions:
+        name = str(table.alias_or_name).lower()
+        [key] = [side for side in (on.this, on.expression) if side.table.lower() == name]
+        return exp.Is(this=key.copy(), expression=exp.null())
+    return exp.Not(this=exp.Is(this=exp.paren(exp.and_(*conditions)), expression=exp.true()))
 
 
 def _subquery(part: exp.Expr) -> exp.Select | None:

@@ -11,16 +11,14 @@ from tacit.contract.schema import Public, Schema, Service
 from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import span_of
-from tacit.sql.scope import Joined, Scope
-from tacit.sql.semijoins import SEMI_JOIN
+from tacit.sql.scope import Joined, JoinKind, Scope
+from tacit.sql.semijoins import BARE, SEMI_JOIN
 
 __all__ = ["Named", "check_rounds", "scope_of", "tables_of"]
 
-WHY_INNER = (
-    "Only inner joins on the key are supported, and LEFT JOIN with a service in which everybody has a row: whether a "
-    "person has a row is private. Write JOIN service USING (key)."
-)
+WHY_JOIN = "Only JOIN, LEFT JOIN and RIGHT JOIN of services on the key are supported. Write JOIN service USING (key)."
 
+WHY_ONCE = "{0} is joined with itself, which works with JOIN only. Ask two questions instead."
 
 WHY_KEYS = (
     "A subquery in WHERE must be about the same person: key IN (SELECT key FROM service WHERE …), or EXISTS (SELECT 1 "
@@ -50,11 +48,11 @@ def tables_of(statement: exp.Select, text: str) -> list[Named]:
     for join in statement.args.get("joins") or []:
         kind = str(join.args.get("kind") or "INNER").upper()
         others = [word for word in ("method", "global_", "hint", "match_condition") if join.args.get(word)]
-        known = kind in ("INNER", "OUTER") and str(join.args.get("side") or "LEFT").upper() == "LEFT"
+        known = kind in ("INNER", "OUTER") and str(join.args.get("side") or "LEFT").upper() in ("LEFT", "RIGHT")
         if join.meta.get(SEMI_JOIN) and not join.args.get("on"):
             raise UnsupportedSqlError(WHY_KEYS, code="unsupported-subquery", text=text)
         if not known or others or not (join.args.get("using") or join.args.get("on")):
-            raise UnsupportedSqlError(WHY_INNER, code="unsupported-join", text=text, span=span_of(join))
+            raise UnsupportedSqlError(WHY_JOIN, code="unsupported-join", text=text, span=span_of(join))
         if not isinstance(join.this, exp.Table):
             message = "JOIN takes the name of a service."
             raise UnsupportedSqlError(message, code="unsupported-join", text=text, span=span_of(join))
@@ -84,48 +82,75 @@ def scope_of(
     reports.
     """
     known = {service.name.lower(): service for service in schema.services}
-    names: list[tuple[Service, list[str]]] = []
+    joined: list[_Table] = []
     public: list[Named] = []
     for table in tables:
-        taken = [alias.lower() for _, aliases in names for alias in aliases] + [d.alias.lower() for d in public]
+        taken = [alias.lower() for before in joined for alias in before.aliases] + [d.alias.lower() for d in public]
         if table.alias.lower() in taken:
             message = f"Two tables are called {table.alias!r}. Give one of them another name with AS."
             raise BindError(message, code="ambiguous-table", text=text)
         if table.name.lower() not in known and table.name.lower() in (dimensions or {}):
             if table.join is not None and table.join.args.get("side"):
-                raise UnsupportedSqlError(WHY_INNER, code="unsupported-join", text=text, span=span_of(table.join))
+                message = f"{table.name} is a dimension, which works with JOIN only: rows without a match are dropped."
+                raise UnsupportedSqlError(message, code="unsupported-join", text=text, span=span_of(table.join))
             public.append(table)
             continue
-        service = known[table.name.lower()]
-        if table.join is not None:
-            _check_kind(table.join, service, text)
-        if table.join is not None and names:
-            others = {alias.lower(): other.key for other, aliases in names for alias in aliases}
-            _check_key(table.join, service, others, table, text)
-        before = [aliases for other, aliases in names if other == service]
-        if before and service.rows_at_most == 1:
-            before[0].append(table.alias)
-        else:
-            _check_rows(service, len(before), text)
-            names.append((service, [table.alias]))
-    if not names:
+        _add(joined, known[table.name.lower()], table, text)
+    if not joined:
         message = "A question needs a service in FROM. Dimension tables can only be joined to one."
         raise BindError(message, code="unknown-table", text=text)
-    scope = Scope.over([(service, tuple(aliases)) for service, aliases in names], text)
-    joined = [_join(scope, table, (dimensions or {})[table.name.lower()], text) for table in public]
-    return Scope(scope.sources, text, tuple(joined))
+    scope = Scope.over([(table.service, tuple(table.aliases), table.kind) for table in joined], text)
+    dimensional = [_join(scope, table, (dimensions or {})[table.name.lower()], text) for table in public]
+    return Scope(scope.sources, text, tuple(dimensional))
 
 
-def _check_kind(join: exp.Join, service: Service, text: str) -> None:
-    """Refuse LEFT JOIN where people may have no row, and conditions on whether any of several rows exists."""
-    if join.args.get("side") and not service.one_to_one:
-        raise UnsupportedSqlError(WHY_INNER, code="unsupported-join", text=text, span=span_of(join))
-    if join.meta.get(SEMI_JOIN) and service.rows_at_most > 1:
+@dataclass
+class _Table:
+    """A service of FROM: the names it has there, and how it is joined."""
+
+    service: Service
+    aliases: list[str]
+    kind: JoinKind
+
+
+def _add(joined: list[_Table], service: Service, table: Named, text: str) -> None:
+    """Add a table to the services joined so far."""
+    kind = _kind(table.join, service, text) if table.join is not None else "inner"
+    if table.join is not None and joined:
+        others = {alias.lower(): kept.service.key for kept in joined if kept.kind != "left" for alias in kept.aliases}
+        _check_key(table.join, service, others, table, text)
+    before = [other for other in joined if other.service == service]
+    if table.join is not None and _side(table.join) == "RIGHT":
+        if len(joined) > 1:
+            message = "RIGHT JOIN takes one table before it. Write LEFT JOIN, starting with the table that is kept."
+            raise UnsupportedSqlError(message, code="unsupported-join", text=text, span=span_of(table.join))
+        joined[0].kind = "left"
+    if before and service.rows_at_most == 1:
+        before[0].aliases.append(table.alias)
+        before[0].kind = before[0].kind if kind == "left" else "inner"
+        return
+    if before and {kind, before[0].kind} != {"inner"}:
+        raise UnsupportedSqlError(WHY_ONCE.format(service.name), code="unsupported-join", text=text)
+    _check_rows(service, len(before), text)
+    joined.append(_Table(service, [table.alias], kind))
+
+
+def _kind(join: exp.Join, service: Service, text: str) -> JoinKind:
+    """Return how a service is joined; refuse conditions on whether any of several rows meets a condition."""
+    several = join.meta.get(SEMI_JOIN) and service.rows_at_most > 1
+    if several and not join.meta.get(BARE):
         message = (
             f"Reports do not reveal whether any of a person's rows in {service.name} meets a condition. Count rows "
             f"instead: JOIN {service.name} USING ({service.key}) and COUNT(*)."
         )
         raise UnsupportedSqlError(message, code="unsupported-subquery", text=text)
+    if _side(join) == "LEFT":
+        return "left"
+    return "semi" if several else "inner"
+
+
+def _side(join: exp.Join) -> str:
+    return str(join.args.get("side") or "").upper()
 
 
 def _check_rows(service: Service, before: int, text: str) -> None:
@@ -182,6 +207,8 @@ def _check_key(join: exp.Join, service: Service, others: dict[str, str], table: 
     if join.meta.get(SEMI_JOIN):
         raise UnsupportedSqlError(WHY_KEYS, code="unsupported-subquery", text=text)
     message = f"Services are joined on the person's key only. Write JOIN {service.name} USING ({service.key})."
+    if join.args.get("side"):
+        message += " Conditions beside it belong in WHERE, FILTER or CASE."
     raise UnsupportedSqlError(message, code="unsupported-join", text=text, span=span_of(join))
 
 

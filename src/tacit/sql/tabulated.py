@@ -55,17 +55,25 @@ class Tabulated:
             return self.scope.total(self.columns[0], table)
         longest = int(np.argmax(table.shape))
         others = [axis for axis in range(table.ndim) if axis != longest]
-        marks = [np.eye(size) for size in table.shape]
-        terms = []
+        marks = {axis: self._marks(axis) for axis in others}
+        terms: list[Term] = []
         for place in itertools.product(*(range(table.shape[axis]) for axis in others)):
             index: list[Any] = [slice(None)] * table.ndim
             for axis, i in zip(others, place, strict=True):
                 index[axis] = i
             if table[tuple(index)].any():
-                factors = {self.columns[axis].place: marks[axis][i] for axis, i in zip(others, place, strict=True)}
-                terms.append(Term(1.0, factors | {self.columns[longest].place: table[tuple(index)]}))
+                chosen = [marks[axis][i] for axis, i in zip(others, place, strict=True)]
+                terms += math.prod(chosen, start=self._functional(longest, table[tuple(index)])).terms
         functional = Functional(self.scope.sizes, tuple(terms))
         return Total.of(functional * Functional.constant(self.scope.sizes))  # merges terms that differ in one attribute
+
+    def _marks(self, axis: int) -> list[Functional]:
+        """Return, for each value of an attribute, the functional that is 1 where people have it."""
+        return [self._functional(axis, mark) for mark in np.eye(self.values.shape[axis])]
+
+    def _functional(self, axis: int, vector: npt.NDArray[np.float64]) -> Functional:
+        [piece] = self.scope.total(self.columns[axis], vector).pieces  # no public column is involved
+        return piece.functional
 
     def measure(self, node: exp.Expr) -> tuple[Total, Total]:
         """Return the value as a number, 0 where it is NULL, and the total that counts where it is not NULL."""

@@ -90,7 +90,7 @@ SELECT MODE(status) AS m FROM orders --no-duckdb
 !unsupported-aggregate SELECT STRING_AGG(status, ',') FROM orders
 !private-rows SELECT * FROM orders
 !not-grouped SELECT quantity FROM orders
-!unsupported-join SELECT COUNT(*) FROM customers LEFT JOIN orders USING (uid)
+SELECT COUNT(*) AS n FROM customers LEFT JOIN orders USING (uid)
 !count-distinct SELECT COUNT(DISTINCT item) FROM orders
 !unsupported-window SELECT status, ROW_NUMBER() OVER () FROM orders GROUP BY status
 !unsupported-subquery SELECT COUNT(*) FROM orders WHERE quantity > (SELECT AVG(quantity) FROM orders)
@@ -123,16 +123,16 @@ SELECT nation, MEDIAN(quantity) AS m FROM customers JOIN orders USING (uid) GROU
 SELECT date_trunc('month', shipped) AS m, SUM(quantity) AS q FROM orders GROUP BY 1 ORDER BY 1
 SELECT COUNT(*) AS n FROM orders WHERE discount BETWEEN 1 AND 3 AND quantity < 5
 SELECT priority, COUNT(*) FILTER (WHERE status = 'F') AS f, COUNT(*) FILTER (WHERE status <> 'F') AS rest FROM orders GROUP BY priority
-!unsupported-subquery SELECT COUNT(*) AS n FROM customers WHERE uid IN (SELECT uid FROM orders)
-!key-column SELECT COUNT(*) AS n FROM orders WHERE uid NOT IN (SELECT uid FROM customers)
+SELECT COUNT(*) AS n FROM customers WHERE uid IN (SELECT uid FROM orders)
+SELECT COUNT(*) AS n FROM orders WHERE uid NOT IN (SELECT uid FROM customers)
 SELECT COUNT(*) AS n, SUM(quantity) AS q FROM orders WHERE uid IN (SELECT uid FROM customers WHERE nation = 'KENYA')
 SELECT status, COUNT(*) AS n FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE c.uid = o.uid AND c.balance > 12) AND quantity > 2 GROUP BY status ORDER BY status
 WITH rich AS (SELECT uid FROM customers WHERE balance > 12) SELECT AVG(discount) AS d FROM orders WHERE uid IN (SELECT uid FROM rich)
 SELECT nation, COUNT(*) AS n FROM orders LEFT JOIN customers USING (uid) GROUP BY nation ORDER BY nation
-!unsupported-subquery SELECT COUNT(*) AS n FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.uid = c.uid)
+SELECT COUNT(*) AS n FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.uid = c.uid)
 SELECT COUNT(DISTINCT uid) AS n FROM orders
 SELECT COUNT(*) AS n FROM customers, orders WHERE customers.uid = orders.uid AND nation = 'CHINA'
-!unsupported-subquery SELECT AVG(n) FROM (SELECT uid, COUNT(*) AS n FROM orders GROUP BY uid) t
+SELECT AVG(n) AS a FROM (SELECT uid, COUNT(*) AS n FROM orders GROUP BY uid) t
 SELECT c.nation, SUM(o.quantity) AS q FROM customers c, orders o WHERE c.uid = o.uid AND o.status = 'F' GROUP BY c.nation ORDER BY q DESC
 SELECT p.brand, SUM(p.price * o.quantity) AS revenue FROM orders o, products p WHERE o.item = p.item AND o.discount > 1 GROUP BY p.brand
 SELECT c.nation, SUM(o.quantity) AS q FROM customers c CROSS JOIN orders o WHERE c.uid = o.uid GROUP BY c.nation

@@ -1,0 +1,89 @@
+-- Left joins with services in which people may have no row, anti-joins, and averages per person.
+SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE plan IS NULL) AS a FROM patients LEFT JOIN insurance USING (pid)
+SELECT COUNT(*) FILTER (WHERE plan = 'gold') AS g, COUNT(*) FILTER (WHERE plan IS NULL) AS a FROM patients LEFT JOIN insurance USING (pid)
+SELECT COUNT(*) FILTER (WHERE plan = 'gold') AS g, COUNT(*) FILTER (WHERE plan = 'basic') AS a FROM patients LEFT JOIN insurance USING (pid)
+SELECT COUNT(*) FILTER (WHERE plan = 'gold') AS g, COUNT(*) FILTER (WHERE premium = 3) AS a FROM patients LEFT JOIN insurance USING (pid)
+SELECT COUNT(*) FILTER (WHERE plan = 'gold') AS g, COUNT(*) AS a FROM insurance
+SELECT COUNT(*) FILTER (WHERE cost = 3) AS g, COUNT(DISTINCT pid) AS a FROM visits
+SELECT COUNT(*) FILTER (WHERE cost = 3) AS g, COUNT(*) AS a FROM visits
+SELECT plan, ward, COUNT(*) AS n, AVG(cost) AS c FROM patients p LEFT JOIN insurance i ON p.pid=i.pid LEFT JOIN visits v ON v.pid=p.pid GROUP BY plan, ward
+SELECT COUNT(*) AS n, COUNT(v.pid) AS m, COUNT(DISTINCT v.pid) AS d, COUNT(DISTINCT p.pid) AS e FROM patients p LEFT JOIN visits v ON v.pid=p.pid
+SELECT COUNT(*) AS n FROM patients p LEFT JOIN visits v ON v.pid=p.pid WHERE v.pid IS NULL
+SELECT COUNT(*) AS n FROM patients p LEFT JOIN visits v ON v.pid=p.pid WHERE v.pid IS NOT NULL AND age > 40
+SELECT COUNT(*) AS n FROM patients p LEFT JOIN visits v ON v.pid=p.pid WHERE v.ward IS NULL AND smoker
+SELECT city, COUNT(*) AS n, SUM(cost) AS s, AVG(cost) AS a FROM patients p LEFT JOIN visits v ON v.pid=p.pid GROUP BY city
+SELECT city, SUM(COALESCE(cost, 0)) AS s, AVG(COALESCE(cost, 0)) AS a FROM patients p LEFT JOIN visits v ON v.pid=p.pid GROUP BY city
+SELECT COUNT(*) AS n FROM patients p LEFT JOIN visits v ON v.pid=p.pid WHERE v.cost > p.age
+SELECT COUNT(*) AS n FROM patients p LEFT JOIN visits v ON v.pid=p.pid WHERE NOT (v.cost > p.age)
+SELECT COUNT(*) AS n FROM patients p LEFT JOIN visits v ON v.pid=p.pid WHERE (v.cost > p.age) IS NULL
+SELECT COUNT(*) AS n FROM patients p LEFT JOIN visits v ON v.pid=p.pid WHERE v.cost IS NOT DISTINCT FROM p.age
+SELECT COUNT(*) AS n FROM patients p LEFT JOIN visits v ON v.pid=p.pid WHERE v.ward <> 'ER' OR v.ward IS NULL
+SELECT COUNT(*) AS n FROM patients p LEFT JOIN visits v ON v.pid=p.pid WHERE COALESCE(v.ward, '-') <> 'ER'
+SELECT COUNT(*) AS n FROM patients p WHERE NOT EXISTS (SELECT * FROM visits v WHERE v.pid = p.pid)
+SELECT COUNT(*) AS n FROM patients p WHERE EXISTS (SELECT * FROM visits v WHERE v.pid = p.pid) AND age < 50
+SELECT COUNT(*) AS n FROM patients p WHERE pid IN (SELECT pid FROM visits)
+SELECT city, AVG(age) AS n FROM patients p WHERE pid IN (SELECT pid FROM visits) GROUP BY city
+SELECT blood, COUNT(*) AS n, COUNT(DISTINCT pid) AS m FROM patients p WHERE pid IN (SELECT pid FROM visits) GROUP BY blood
+SELECT COUNT(*) AS n FROM patients p WHERE pid NOT IN (SELECT pid FROM visits) AND pid IN (SELECT pid FROM insurance WHERE plan = 'gold')
+SELECT COUNT(*) AS n FROM patients p WHERE pid NOT IN (SELECT pid FROM insurance WHERE plan = 'gold' AND premium > 5)
+SELECT AVG(cost) AS n FROM visits v WHERE v.pid NOT IN (SELECT pid FROM patients WHERE smoker)
+SELECT COUNT(*) AS n FROM visits v WHERE NOT EXISTS (SELECT 1 FROM insurance i WHERE i.pid = v.pid)
+SELECT plan, COUNT(*) AS n FROM visits LEFT JOIN insurance USING (pid) GROUP BY plan
+SELECT plan, AVG(cost) AS n, MEDIAN(cost) AS m FROM visits LEFT JOIN insurance USING (pid) GROUP BY plan
+SELECT COUNT(*) AS n FROM insurance RIGHT JOIN patients USING (pid) WHERE plan IS NULL
+SELECT plan IS NULL AS uninsured, AVG(age) AS a FROM patients LEFT JOIN insurance USING (pid) GROUP BY uninsured
+SELECT MEDIAN(premium) AS a, STDDEV(premium) AS s FROM patients LEFT JOIN insurance USING (pid)
+SELECT CASE WHEN plan = 'gold' THEN 'g' WHEN plan IS NULL THEN '-' ELSE 'b' END AS c, COUNT(*) AS n FROM patients LEFT JOIN insurance USING (pid) GROUP BY c
+SELECT premium // 5 AS band, COUNT(*) AS n FROM patients LEFT JOIN insurance USING (pid) GROUP BY band
+SELECT plan, blood, COUNT(*) AS n FROM patients LEFT JOIN insurance USING (pid) WHERE blood IS NOT NULL GROUP BY plan, blood
+SELECT COUNT(*) AS n FROM patients p JOIN visits v ON p.pid = v.pid AND v.ward = 'ICU'
+!unsupported-join SELECT COUNT(*) AS n FROM patients p LEFT JOIN visits v ON p.pid = v.pid AND v.ward = 'ICU'
+!unsupported-join SELECT COUNT(*) AS n FROM patients p LEFT JOIN insurance i ON p.pid = i.pid AND i.plan = 'gold' WHERE i.pid IS NULL
+SELECT COUNT(*) AS n FROM patients p LEFT OUTER JOIN insurance i USING (pid) WHERE i.plan = 'gold' OR p.age > 50
+SELECT CORR(premium, age) AS n FROM patients p LEFT OUTER JOIN insurance i USING (pid)
+SELECT COUNT(*) AS n FROM insurance LEFT JOIN visits USING (pid)
+SELECT COUNT(*) AS n FROM insurance LEFT JOIN visits USING (pid) WHERE ward IS NULL
+SELECT COUNT(*) AS n FROM insurance LEFT JOIN patients USING (pid) LEFT JOIN visits USING (pid) WHERE ward IS NULL AND plan = 'gold'
+SELECT COUNT(*) AS n FROM patients LEFT JOIN insurance USING (pid) JOIN visits USING (pid)
+SELECT SUM(premium) AS n FROM patients LEFT JOIN insurance USING (pid) JOIN visits USING (pid)
+SELECT COUNT(*) AS n FROM (SELECT * FROM patients LEFT JOIN insurance USING (pid)) t WHERE plan IS NULL
+!unsupported-join SELECT v.ward, COUNT(*) AS n FROM visits v WHERE v.pid IN (SELECT pid FROM visits) GROUP BY ward
+SELECT COUNT(*) AS n FROM patients a LEFT JOIN patients b USING (pid)
+!unsupported-join SELECT COUNT(*) AS n FROM visits a LEFT JOIN visits b USING (pid)
+SELECT AVG(k) AS m FROM (SELECT pid, COUNT(*) AS k FROM visits GROUP BY pid)
+SELECT AVG(s) AS m, SUM(s) AS t, COUNT(*) AS n FROM (SELECT pid, SUM(cost) AS s FROM visits GROUP BY pid) x
+WITH per AS (SELECT pid, SUM(cost) AS s, COUNT(*) AS k FROM visits GROUP BY pid) SELECT AVG(s) AS m, AVG(k) AS n, SUM(s) / SUM(k) AS r FROM per
+WITH per AS (SELECT pid, SUM(cost) AS s FROM visits GROUP BY pid) SELECT city, AVG(s) AS m, COUNT(*) AS n FROM patients JOIN per USING (pid) GROUP BY city
+WITH per AS (SELECT pid, SUM(cost) AS s FROM visits GROUP BY pid) SELECT city, AVG(per.s) AS m FROM patients p JOIN per ON per.pid = p.pid WHERE p.age > 30 GROUP BY city
+WITH per AS (SELECT pid, SUM(cost) AS s FROM visits GROUP BY pid) SELECT city, AVG(s) AS m, AVG(COALESCE(s, 0)) AS z, COUNT(*) AS n, COUNT(s) AS k FROM patients LEFT JOIN per USING (pid) GROUP BY city
+SELECT p.blood, AVG(COALESCE(v.k, 0)) AS m FROM patients p LEFT JOIN (SELECT pid, COUNT(*) AS k FROM visits GROUP BY pid) v ON v.pid = p.pid GROUP BY p.blood
+SELECT p.blood, SUM(v.k) AS m FROM patients p LEFT JOIN (SELECT pid, COUNT(*) AS k FROM visits WHERE ward = 'ICU' GROUP BY pid) v ON v.pid = p.pid GROUP BY p.blood
+!count-distinct SELECT p.blood, AVG(v.k) AS m FROM patients p JOIN (SELECT pid, COUNT(*) AS k FROM visits WHERE ward = 'ICU' GROUP BY pid) v ON v.pid = p.pid GROUP BY p.blood
+!unsupported-subquery SELECT AVG(n) AS m FROM (SELECT blood, COUNT(*) AS n FROM patients GROUP BY blood)
+SELECT SUM(n) AS m FROM (SELECT blood, COUNT(*) AS n FROM patients GROUP BY blood)
+!unsupported-subquery SELECT COUNT(*) AS m FROM (SELECT blood, COUNT(*) AS n FROM patients GROUP BY blood)
+SELECT COUNT(*) AS m FROM (SELECT pid FROM visits GROUP BY pid)
+!unsupported-subquery SELECT COUNT(*) AS m FROM (SELECT DISTINCT pid FROM visits)
+!unsupported-subquery SELECT MAX(k) AS m FROM (SELECT pid, COUNT(*) AS k FROM visits GROUP BY pid)
+!unsupported-subquery SELECT AVG(k) AS m FROM (SELECT pid, COUNT(*) AS k FROM visits GROUP BY pid) WHERE k > 2
+!unsupported-subquery SELECT k, COUNT(*) AS m FROM (SELECT pid, COUNT(*) AS k FROM visits GROUP BY pid) GROUP BY k
+!unsupported-subquery SELECT STDDEV(k) AS m FROM (SELECT pid, COUNT(*) AS k FROM visits GROUP BY pid)
+!unsupported-subquery SELECT plan, AVG(s) AS m, AVG(age) AS a FROM insurance JOIN (SELECT pid, SUM(cost) AS s FROM visits GROUP BY pid) v USING (pid) JOIN patients USING (pid) GROUP BY plan
+SELECT plan, AVG(s) AS m FROM insurance JOIN (SELECT pid, SUM(cost) AS s FROM visits GROUP BY pid) v USING (pid) JOIN patients USING (pid) WHERE smoker GROUP BY plan
+!unsupported-subquery SELECT AVG(s) AS m FROM visits JOIN (SELECT pid, SUM(premium) AS s FROM insurance GROUP BY pid) v USING (pid)
+SELECT SUM(s) AS m FROM visits JOIN (SELECT pid, SUM(premium) AS s FROM insurance GROUP BY pid) v USING (pid)
+SELECT COUNT(*) AS n FROM insurance RIGHT JOIN patients USING (pid) WHERE plan IS DISTINCT FROM 'gold'
+SELECT COUNT(*) AS n FROM insurance RIGHT JOIN patients USING (pid) WHERE (plan = 'gold') IS NOT TRUE
+SELECT COUNT(*) AS n FROM visits RIGHT JOIN patients USING (pid) WHERE (ward = 'ICU') IS NOT TRUE
+SELECT COUNT(*) AS n FROM visits RIGHT JOIN patients USING (pid) WHERE (ward = 'ICU' AND cost > 10) IS NOT TRUE
+SELECT COUNT(*) AS n FROM visits RIGHT JOIN insurance USING (pid) WHERE (ward = 'ICU' AND cost > 10) IS NOT TRUE OR plan = 'gold'
+SELECT plan, ward, COUNT(*) AS n FROM visits RIGHT JOIN patients USING (pid) LEFT JOIN insurance USING (pid) GROUP BY plan, ward
+SELECT COUNT(*) AS n, SUM(cost) AS s FROM visits RIGHT JOIN patients USING (pid)
+SELECT SUM(CASE WHEN plan = 'gold' THEN 0 ELSE 1 END) AS n FROM insurance RIGHT JOIN patients USING (pid)
+!unsupported-subquery SELECT COUNT(*) AS n FROM patients WHERE pid NOT IN (SELECT pid FROM visits WHERE ward = 'ICU')
+!unsupported-join SELECT COUNT(*) AS n FROM patients FULL JOIN insurance USING (pid)
+!key-column SELECT COUNT(*) AS n FROM patients p LEFT JOIN insurance i USING (pid) WHERE i.pid > 7
+SELECT COUNT(*) AS n, AVG(cost) AS c FROM patients p JOIN visits v ON p.pid = v.pid AND v.ward = 'ICU' AND p.age > 30
+!unsupported-join SELECT COUNT(*) AS n FROM patients p LEFT JOIN insurance i ON i.pid = p.pid LEFT JOIN visits v ON v.pid = i.pid
+!unsupported-join SELECT COUNT(*) AS n FROM insurance JOIN visits USING (pid) RIGHT JOIN patients USING (pid)
+SELECT COUNT(*) AS n FROM insurance i RIGHT JOIN patients p ON i.pid = p.pid JOIN visits v ON v.pid = p.pid WHERE i.plan IS NULL
