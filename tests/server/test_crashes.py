@@ -88,8 +88,11 @@ def lost(serving: Serving, reports: list[dict[str, Any]]) -> int:
     missing = 0
     with serving.client() as client:
         for start in range(0, len(reports), 1_000):
-            answer = client.post(serving.path, json=body_of(reports[start : start + 1_000])).json()
-            missing += sum(one["status"] != "again" for one in answer["statuses"])
+            answer = client.post(serving.path, json=body_of(reports[start : start + 1_000]))
+            while answer.status_code == 429:  # reports of quick rounds wait to be moved
+                time.sleep(float(answer.headers["retry-after"]))
+                answer = client.post(serving.path, json=body_of(reports[start : start + 1_000]))
+            missing += sum(one["status"] != "again" for one in answer.json()["statuses"])
     return missing
 
 

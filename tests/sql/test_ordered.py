@@ -219,3 +219,16 @@ def test_collection_files_name_dictionaries_beside_them(tmp_path: Path) -> None:
     collection = tc.Collection.from_file(tmp_path / "c.toml")
     assert list(collection.schema["s"].sensitive[0].values) == ["tea", "coffee"]  # type: ignore[arg-type]
     assert collection.schema["s"].sensitive[1].ordered
+
+
+def test_whether_a_contract_is_valid_does_not_depend_on_loaded_dictionaries(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("tea\ncoffee\nother\n", encoding="utf-8")
+    drink = tc.Categorical("drink", dictionary=tmp_path / "list.txt", other="other")
+    text = tc.Collection(tc.Schema([tc.Service("s", key="uid", attributes=[drink])]), 1).to_json()
+    forged = text.replace('"other": "other"', '"other": "juice"')
+    assert forged != text
+    unread = tc.Collection.from_json(forged)  # clients, which have not read the file yet, accept it as well
+    for drinks in (["tea"], ["water"]):
+        with pytest.raises(SchemaError) as caught:
+            unread.encode(s={"uid": [1], "drink": drinks})
+        assert caught.value.code == "bad-dictionary"

@@ -110,7 +110,7 @@ def assert_covered(cells: list[tc.Estimate], truth: float) -> None:
     hits = np.count_nonzero((low <= truth) & (truth <= high))
     lowest, highest = binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], REPETITIONS, 0.9)
     assert lowest <= hits <= highest, hits / REPETITIONS
-    assert abs(hits / REPETITIONS - 0.9) <= 0.015 * (4_000 / REPETITIONS) ** 0.5, hits / REPETITIONS
+    assert abs(10 * hits - 9 * REPETITIONS) <= 0.15 * (4_000 * REPETITIONS) ** 0.5, hits / REPETITIONS
     narrow = (value - 0.8 * (value - low) <= truth) & (truth <= value + 0.8 * (high - value))
     assert np.count_nonzero(narrow) < lowest, "the test has no power"
 

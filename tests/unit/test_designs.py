@@ -143,4 +143,5 @@ def test_no_simpler_layout_is_better_than_a_design_for_its_questions(schema: str
     least = {name: float((own / known["designed"]).mean()) for name, own in known.items() if name in RIVALS}
     assert min(least.values()) > 0.95, least
     if "hio" in known:
-        assert float((known["auto"] / known["hio"]).mean()) < 1.05
+        # of 16 values, hio's levels of 5 leave one value alone, which it knows better than the others: compare sums
+        assert float(known["auto"].mean() / known["hio"].mean()) < 1.05

@@ -254,7 +254,7 @@ def test_a_shared_address_restores_its_confidence_and_column(page: Page, demo: s
     expect(page.get_by_label("Chart of")).to_have_value("people")
     expect(panel(page, "Answer")).to_contain_text("± 50")
     page.get_by_label("Chart of").select_option("visits")
-    expect(page.locator("#chart svg")).to_have_attribute("aria-label", re.compile("^visits"))
+    expect(page.locator("#chart svg")).to_have_attribute("aria-label", re.compile("^bars: visits"))
     page.reload()
     settled(page)
     expect(page.get_by_label("Chart of")).to_have_value("visits")

@@ -229,7 +229,8 @@ def _from_file(name: str, source: str | Path | Dictionary, other: object) -> Dic
             f"{name}: the dictionary has {named_file.size:,} values; at most {MAX_VALUES:,}. List the frequent ones."
         )
         raise SchemaError(message, code="domain-too-large")
-    if named_file.sha256 in _loaded and other is not None and other not in named_file:
+    declared = not isinstance(source, Dictionary)  # whether a contract is valid must not depend on loaded files
+    if declared and other is not None and other not in named_file:
         message = f"{name}: other={other!r} is not in the dictionary. Add a line with it to the file."
         raise SchemaError(message, code="bad-option")
     return named_file

@@ -18,7 +18,7 @@ from tacit.client.labels import unit_of
 from tacit.contract.oracles.base import remainder
 from tacit.contract.randomness import Draws
 from tacit.contract.schema import Categorical, Ordinal
-from tacit.errors import RecordError
+from tacit.errors import RecordError, SchemaError
 from tacit.tables.compute import pc
 
 __all__ = ["OFF_STEP", "CategoryReader", "OrdinalReader", "Reader", "reader_of"]
@@ -94,15 +94,18 @@ class CategoryReader(Reader):
     attribute: Categorical
 
     def _read(self, column: pa.Array, rows: Ints) -> Ints:
-        listed = self.attribute.values
+        listed, other = self.attribute.values, self.attribute.other
+        if other is not None and other not in listed:  # a dictionary that a contract names is first read here
+            message = f"{self.attribute.name}: the catch-all is not in the dictionary. Nothing is encoded with it."
+            raise SchemaError(message, code="bad-dictionary")
         column = self._as_listed_type(column)
         indices = pc.index_in(column, value_set=pa.array(list(listed), column.type))
         if not indices.null_count:
             return np.asarray(indices, dtype=np.int64)
-        if self.attribute.other is None:
+        if other is None:
             problem = "values are not in the declared list. List them, or name a catch-all with other=."
             raise self._refuse(problem, "unknown-category", rows[np.asarray(indices.is_null())])
-        fallback = list(listed).index(self.attribute.other)
+        fallback = list(listed).index(other)
         return np.asarray(pc.fill_null(indices, fallback), dtype=np.int64)
 
     def _as_listed_type(self, column: pa.Array) -> pa.Array:
