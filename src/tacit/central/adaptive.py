@@ -60,7 +60,7 @@ def even_parts(sizes: Ints, wanted: np.typing.NDArray[np.float64]) -> Ints:
         middle = (low + high) / 2
         fits = np.prod(np.minimum(sizes, middle[:, None]), axis=1) <= wanted
         low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    up, down = (np.minimum(sizes, whole[:, None]) for whole in (np.ceil(low - 1e-9), np.floor(low + 1e-9)))
+    up, down = (np.minimum(sizes, limit[:, None]) for limit in (np.ceil(low - 1e-9), np.floor(low + 1e-9)))
     many = np.prod(up.astype(np.float64), axis=1) > MOST
     return np.asarray(np.where(many[:, None], down, up).astype(np.int64))
 
@@ -78,11 +78,11 @@ class Adaptive:
                 f"{int(math.log2(MOST))}. Leave some out, or make several releases of a part of epsilon each."
             )
             raise LayoutError(message, code="domain-too-large")
-        rest = (1 - TOTAL_SHARE) * epsilon / 2
+        half = (1 - TOTAL_SHARE) * epsilon / 2
         return [
             Charge(epsilon * TOTAL_SHARE, "release: number of people"),
-            Charge(rest, "release: coarse boxes"),
-            Charge(rest, "release: their parts"),
+            Charge(half, "release: coarse boxes"),
+            Charge(half, "release: their parts"),
         ]
 
     def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:

@@ -113,9 +113,9 @@ def _expected_errors(service: Service, variance: float, cells: int) -> dict[str,
     """Return the standard error of random ranges on all attributes, for methods where it can be predicted."""
     errors = {}
     if cells <= DENSE:
-        errors["cells"] = math.sqrt(variance * math.prod(one.cells for one in service_shares(service)))
+        errors["cells"] = math.sqrt(variance * math.prod(shares.cells for shares in service_shares(service)))
     if cells <= MAX_CELLS and view_cells(service) <= MAX_CELLS:
-        errors["blue"] = math.sqrt(variance * math.prod(one.cost for one in service_shares(service)))
+        errors["blue"] = math.sqrt(variance * math.prod(shares.cost for shares in service_shares(service)))
     return errors
 
 
@@ -135,16 +135,16 @@ def random_ranges(sizes: tuple[int, ...], count: int, source: np.random.Generato
 def try_methods(table: Any, service: Service, epsilon: BudgetLike) -> list[Trial]:
     """Try every method on a table, which must not be private: the result itself has no noise."""
     records = Records.read(table, service)
-    asked = random_ranges(records.sizes, RANGES, np.random.default_rng(0))
-    truth = np.array([records.evaluate(functional).sum() for functional in asked])
+    ranges = random_ranges(records.sizes, RANGES, np.random.default_rng(0))
+    truth = np.array([records.evaluate(functional).sum() for functional in ranges])
     floor = 0.001 * len(records)
 
     def run_trial(name: str, releases: int) -> Trial:
         method, budget = method_of(name, {}), parse_epsilon(epsilon)
         method.charges(service, budget)  # refuses services that it cannot release
         bodies = [method.run(records, budget, OpenDp()) for _ in range(releases)]
-        off = np.abs(np.array([[body.value(functional) for functional in asked] for body in bodies]) - truth)
-        errors = np.array([bodies[0].deviation(functional)[0] for functional in asked])
+        off = np.abs(np.array([[body.value(functional) for functional in ranges] for body in bodies]) - truth)
+        errors = np.array([bodies[0].deviation(functional)[0] for functional in ranges])
         relative = float((off / np.maximum(truth, floor)).mean())
         return Trial(name, float(off.mean()), relative, float(np.mean(off[0] <= 1.96 * errors)))
 

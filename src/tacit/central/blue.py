@@ -42,8 +42,8 @@ MAX_CELLS = 2**22
 def view_cells(service: Service) -> int:
     """Return how many cells all views of a service have."""
     return math.prod(
-        sum(level.cells for level, share in zip(one.levels.levels, one.shares, strict=True) if share)
-        for one in service_shares(service)
+        sum(level.cells for level, share in zip(shares.levels.levels, shares.shares, strict=True) if share)
+        for shares in service_shares(service)
     )
 
 
@@ -145,8 +145,8 @@ class Views:
         total = 0.0
         for (a, first), (b, second) in itertools.product(self._split(left), list(self._split(right))):
             inner = [
-                [float(x @ y) for x, y in zip(one, other, strict=True)]
-                for one, other in zip(first, second, strict=True)
+                [float(x @ y) for x, y in zip(left, right, strict=True)]
+                for left, right in zip(first, second, strict=True)
             ]
             total += (
                 a
@@ -202,10 +202,10 @@ class Views:
     def of_file(cls, sizes: tuple[int, ...], facts: Mapping[str, Any], table: pa.Table) -> Self:
         """Return the body stored in a file."""
         attributes = []
-        for size, one in zip(sizes, facts["levels"], strict=True):
+        for size, stored in zip(sizes, facts["levels"], strict=True):
             root = Level(width=size, values=size, null=False)
-            below = [Level(width, size - one["null"], one["null"]) for width in one["widths"]]
-            attributes.append((Levels(size, (root, *below)), tuple(map(Fraction, one["shares"]))))
+            below = [Level(width, size - stored["null"], stored["null"]) for width in stored["widths"]]
+            attributes.append((Levels(size, (root, *below)), tuple(map(Fraction, stored["shares"]))))
         views = cls(sizes, Fraction(facts["views_epsilon"]), attributes)
         counts, start = np.asarray(table.column("count"), dtype=np.int64), 0
         for depths in views.laws:

@@ -140,7 +140,9 @@ class Boxes:
     def _inside(self, left: Functional, right: Functional) -> float:
         """Return the covariance of the model of people within boxes."""
         people, first, second = np.maximum(self.counts, 0), self.weights(left), self.weights(right)
-        cut = [np.maximum(0, self.weights(one * one) - weights**2) for one, weights in ((left, first), (right, second))]
+        cut = [
+            np.maximum(0, self.weights(side * side) - weights**2) for side, weights in ((left, first), (right, second))
+        ]
         shared = self.weights(left * right) - first * second
         apart = math.sqrt(dot(people**2, cut[0]) * dot(people**2, cut[1]))
         alike = dot(people**2, shared) / apart if apart else 0.0

@@ -55,9 +55,9 @@ class Spending:
         if not place:
             self.cost += epsilon
             return
-        (name, part), *rest = place
+        (name, part), *below = place
         child = self.parts.setdefault(name, {}).setdefault(part, Spending())
-        child.add(tuple(rest), epsilon)
+        child.add(tuple(below), epsilon)
         before = self.worst.get(name, Fraction(0))
         self.worst[name] = max(before, child.cost)
         self.cost += self.worst[name] - before

@@ -63,14 +63,14 @@ class Data:
         service = self.records.service
         text = compose("SELECT COUNT(*) FROM {table} WHERE {condition}", table=service.name, condition=Sql(condition))
         statement = parse(text)  # never run
-        asked = statement.args.get("where")
-        if asked is None or any(v for k, v in statement.args.items() if k not in ("expressions", "from_", "where")):
+        where = statement.args.get("where")
+        if where is None or any(v for k, v in statement.args.items() if k not in ("expressions", "from_", "where")):
             message = "where takes one condition, as after WHERE in SQL."
             raise UnsupportedSqlError(message, code="unsupported-condition")
         if statement.find(exp.Subquery):
             message = "where takes comparisons of columns with constants."
             raise UnsupportedSqlError(message, code="unsupported-condition")
-        total = holds(Scope.over([(service, (service.name,), "inner")], text), asked.this)
+        total = holds(Scope.over([(service, (service.name,), "inner")], text), where.this)
         if not total.is_plain:
             message = "where takes conditions on the declared columns."
             raise UnsupportedSqlError(message, code="unsupported-condition")

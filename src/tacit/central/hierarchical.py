@@ -109,5 +109,5 @@ class _Level:
         total = np.add.reduceat(noisy, self.starts[:-1]).astype(np.float64)
         squares = np.add.reduceat(noisy.astype(np.float64) ** 2, self.starts[:-1])
         spread = (squares - total**2 / widths - (widths - 1) * variance).sum()
-        whole = ((total**2 - widths * variance) * (1 - 1 / widths)).sum()
-        return float(min(1.0, max(0.0, spread / whole))) if whole > 0 else 1.0
+        largest = ((total**2 - widths * variance) * (1 - 1 / widths)).sum()
+        return float(min(1.0, max(0.0, spread / largest))) if largest > 0 else 1.0

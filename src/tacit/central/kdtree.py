@@ -90,15 +90,15 @@ def grown(
     waiting = [(0, np.arange(len(counts)))]
     while waiting:
         node, inside = waiting.pop()
-        own = counts[inside]
-        total, cells = float(own.sum()), tree.cells(node)
+        counts_inside = counts[inside]
+        total, cells = float(counts_inside.sum()), tree.cells(node)
         mean = total / cells
-        uneven = float(np.abs(own - mean).sum()) + (cells - len(own)) * mean
+        uneven = float(np.abs(counts_inside - mean).sum()) + (cells - len(counts_inside)) * mean
         if cells < 2 or not (uneven > uneven_threshold or total > count_threshold):
             continue
         axis = tree.widest(node)
         along = places[inside, axis] - tree.node_low[node][axis]
-        histogram = np.bincount(along, weights=own, minlength=tree.width(node, axis))
+        histogram = np.bincount(along, weights=counts_inside, minlength=tree.width(node, axis))
         cut = median_cut(histogram.astype(np.float64))
         left, right = tree.split(node, axis, tree.node_low[node][axis] + cut)
         below = along <= cut
@@ -124,5 +124,5 @@ def _unevenness(tree: Tree, places: Ints, noisy: Ints, variance: float) -> float
     cells = np.prod((tree.high - tree.low + 1).astype(np.float64), axis=1)
     seen = cells > 1
     spread = (squares - total**2 / cells - listed * variance * (1 - 1 / cells))[seen].sum()
-    whole = ((total**2 - listed * variance) * (1 - 1 / cells))[seen].sum()
-    return float(min(1.0, max(0.0, spread / whole))) if whole > 0 else 1.0
+    largest = ((total**2 - listed * variance) * (1 - 1 / cells))[seen].sum()
+    return float(min(1.0, max(0.0, spread / largest))) if largest > 0 else 1.0

@@ -124,15 +124,15 @@ class Ledger:
             rows = self._file.execute("SELECT version, epsilon, delta FROM ledger").fetchall()
         if len(rows) != 1 or rows[0][0] != VERSION:
             raise self._damaged_error()
-        kept = self._number(rows[0][1]), self._delta(rows[0][2])
-        for name, own, asked in zip(("budget", "delta"), kept, (wanted, wanted_delta), strict=True):
-            if asked is not None and own != asked:
+        stored = self._number(rows[0][1]), self._delta(rows[0][2])
+        for name, known, value in zip(("budget", "delta"), stored, (wanted, wanted_delta), strict=True):
+            if value is not None and known != value:
                 message = (
-                    f"The ledger {self._name!r} has a {name} of {decimal_text(own)}, not {decimal_text(asked)}: a "
+                    f"The ledger {self._name!r} has a {name} of {decimal_text(known)}, not {decimal_text(value)}: a "
                     "budget is a promise and does not change. Leave it out, or use another file for other people."
                 )
                 raise UsageError(message, code="ledger-budget")
-        return kept
+        return stored
 
     def _damaged_error(self) -> PrivacyError:
         message = f"The ledger {self._name!r} is damaged or has an unsupported version. Nothing was spent or released."
@@ -155,14 +155,14 @@ class Ledger:
             "SELECT number, time, place, epsilon, what, delta FROM events WHERE number > ? ORDER BY number", (after,)
         )
         events: list[Event] = []
-        for number, time, place, epsilon, what, delta in rows:
+        for number, time, place, epsilon, purpose, delta in rows:
             if number != after + len(events) + 1:
                 raise self._damaged_error()  # an event is missing
             try:
                 inside = tuple((str(name), int(part)) for name, part in json.loads(place))
             except (ValueError, TypeError):
                 raise self._damaged_error() from None
-            events.append(Event(number, time, Charge(self._number(epsilon), what, inside, self._delta(delta))))
+            events.append(Event(number, time, Charge(self._number(epsilon), purpose, inside, self._delta(delta))))
         return events
 
     def _read(self) -> None:
@@ -180,8 +180,8 @@ class Ledger:
         BudgetError
             The ledger has less left. Nothing was spent.
         """
-        for one in charges:
-            if parse_epsilon(decimal_text(one.epsilon)) != one.epsilon:
+        for charge in charges:
+            if parse_epsilon(decimal_text(charge.epsilon)) != charge.epsilon:
                 message = "A charge has more digits than a ledger keeps. Round it."
                 raise UsageError(message, code="epsilon-out-of-range")
         stamp = self._clock().isoformat(timespec="seconds")
@@ -190,13 +190,13 @@ class Ledger:
                 with transaction(self._file):
                     self._read()
                     before = self._root.cost
-                    for one in charges:
+                    for charge in charges:
                         self._seen += 1
-                        place, delta = json.dumps(one.place), decimal_text(one.delta)
-                        row = (self._seen, stamp, place, decimal_text(one.epsilon), one.what, delta)
+                        place, delta = json.dumps(charge.place), decimal_text(charge.delta)
+                        row = (self._seen, stamp, place, decimal_text(charge.epsilon), charge.what, delta)
                         self._file.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", row)
-                        self._root.add(one.place, one.epsilon)
-                        self._deltas += one.delta
+                        self._root.add(charge.place, charge.epsilon)
+                        self._deltas += charge.delta
                     if self._root.cost > self.epsilon:
                         raise self._too_much(self._root.cost - before, self.epsilon - before)
                     if self._deltas > self.delta:
@@ -206,17 +206,17 @@ class Ledger:
                 self._read()
                 raise
 
-    def _too_much(self, asked: Fraction, left: Fraction) -> BudgetError:
+    def _too_much(self, epsilon: Fraction, left: Fraction) -> BudgetError:
         message = (
-            f"This would spend {decimal_text(asked)}, but {decimal_text(left)} of {decimal_text(self.epsilon)} is left "
-            f"in {self._name!r}. Nothing was spent. Ask for less."
+            f"This would spend {decimal_text(epsilon)}, but {decimal_text(left)} of {decimal_text(self.epsilon)} is "
+            f"left in {self._name!r}. Nothing was spent. Ask for less."
         )
         return BudgetError(message, code="budget-spent")
 
     def _too_much_delta(self, charges: Sequence[Charge]) -> BudgetError:
-        asked = sum((charge.delta for charge in charges), Fraction(0))
+        delta = sum((charge.delta for charge in charges), Fraction(0))
         message = (
-            f"This would spend a delta of {float(asked):.3g}, but {float(self.delta - self._deltas + asked):.3g} is "
+            f"This would spend a delta of {float(delta):.3g}, but {float(self.delta - self._deltas + delta):.3g} is "
             f"left in {self._name!r}. Nothing was spent. Use noise='laplace', or a new ledger with delta=."
         )
         return BudgetError(message, code="budget-spent")

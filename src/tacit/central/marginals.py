@@ -113,8 +113,8 @@ class Marginals:
                 raise UsageError(message, code="epsilon-out-of-range")
             return [Charge(epsilon, "release: counts and choices of columns and pairs", delta=parse_delta(self.delta))]
         parts = self._parts(len(service.sensitive), epsilon)
-        what = ("counts of single columns", "choice of pairs of columns", "counts of pairs of columns")
-        return [Charge(part, f"release: {own}") for part, own in zip(parts, what, strict=True) if part]
+        purposes = ("counts of single columns", "choice of pairs of columns", "counts of pairs of columns")
+        return [Charge(part, f"release: {purpose}") for part, purpose in zip(parts, purposes, strict=True) if part]
 
     def count(self, attributes: int, tables: float = 0.0) -> int:
         """Return how many pairs are counted, given how many the budget pays for; all but one at most.
@@ -132,23 +132,23 @@ class Marginals:
         """Return the budgets of single attributes, of choices and of pairs."""
         if not self.count(attributes):
             return total, Fraction(0), Fraction(0)
-        rest = total * (1 - SINGLE_SHARE)
-        choice = rest * CHOICE_SHARE if self.count(attributes) < math.comb(attributes, 2) else Fraction(0)
-        return total - rest, choice, rest - choice
+        for_pairs = total * (1 - SINGLE_SHARE)
+        choice = for_pairs * CHOICE_SHARE if self.count(attributes) < math.comb(attributes, 2) else Fraction(0)
+        return total - for_pairs, choice, for_pairs - choice
 
     def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
         """Return the noisy tables."""
         sizes, budget = records.sizes, self._budget(epsilon)
         single, choice, pairs = self._parts(len(sizes), budget.total)
         law = budget.law(single / len(sizes))
-        made = MarginalTables(_attributes(records.service), [])
-        for i, own in enumerate(made.attributes):
-            cells = _runs(own)
+        release = MarginalTables(_attributes(records.service), [])
+        for i, attribute in enumerate(release.attributes):
+            cells = _runs(attribute)
             counts = np.bincount(cells[records.values[i]], minlength=int(cells.max()) + 1)
-            made.tables.append(Counted((i,), (cells,), source.noisy(counts, law), law))
+            release.tables.append(Counted((i,), (cells,), source.noisy(counts, law), law))
         if not self.count(len(sizes)):
-            return made
-        singles = MarginalTables(made.attributes, list(made.tables))
+            return release
+        singles = MarginalTables(release.attributes, list(release.tables))
         rounds = self.count(len(sizes), budget.tables(pairs, singles.people / PER_NOISE))
         each, law = choice / rounds, budget.law(pairs / rounds)
         partitions = singles.partitions(law)
@@ -163,11 +163,11 @@ class Marginals:
             numbers = np.array([scores[pair] for pair in left], dtype=np.int64)
             best = left[noisy_max(numbers, budget.choice(each), source) if choice else 0]
             cells_of = (partitions[best[0]], partitions[best[1]])
-            made.tables.append(Counted(best, cells_of, source.noisy(candidates.pop(best), law), law))
+            release.tables.append(Counted(best, cells_of, source.noisy(candidates.pop(best), law), law))
             joined = group[best[1]]
-            group = [group[best[0]] if one == joined else one for one in group]
+            group = [group[best[0]] if tree == joined else tree for tree in group]
             rounds -= 1
-        return made
+        return release
 
 
 def noisy_max(scores: Ints, epsilon: Fraction, source: Source) -> int:
@@ -180,13 +180,13 @@ def noisy_max(scores: Ints, epsilon: Fraction, source: Source) -> int:
 
 
 def _attributes(service: Service) -> list[Attribute]:
-    return [Attribute(own.name, own.size, own.ordered, int(bool(own.null))) for own in service.sensitive]
+    return [Attribute(a.name, a.size, a.ordered, int(bool(a.null))) for a in service.sensitive]
 
 
 def _runs(attribute: Attribute) -> Ints:
     """Return the cells in which a single attribute is counted: its values, or runs of them."""
-    own = attribute.size - attribute.apart
-    cells = np.arange(own) // -(-own // MOST_SINGLE)
+    count = attribute.size - attribute.apart
+    cells = np.arange(count) // -(-count // MOST_SINGLE)
     return np.concatenate([cells, cells.max() + 1 + np.arange(attribute.apart)])
 
 
@@ -260,7 +260,7 @@ class MarginalTables:
         """Return the cells of each attribute in tables of pairs: as many as noise of a law allows."""
         most = math.sqrt(NOISE_PER_PERSON * self.people / law.mean_noise)
         cells = int(min(max(most, FEWEST_CELLS), MOST_CELLS))
-        return [_merged_values(self.model.values(i), own, cells) for i, own in enumerate(self.attributes)]
+        return [_merged_values(self.model.values(i), attribute, cells) for i, attribute in enumerate(self.attributes)]
 
     def score(self, pair: tuple[int, int], partitions: Sequence[Ints], counts: Ints, law: Law) -> int:
         """Return how many people a pair's counts put above the prediction, less what noise would."""
@@ -289,9 +289,9 @@ class MarginalTables:
 
         It is not below that of the unbiased estimate from a counted table, where there is one: the model may be wrong.
         """
-        own = math.sqrt(max(0.0, self.covariance(functional, functional)))
+        error = math.sqrt(max(0.0, self.covariance(functional, functional)))
         counted = [table.deviation(functional) for table in self.tables]
-        return max(own, min((one for one in counted if one is not None), default=0.0)), MANY_DRAWS
+        return max(error, min((deviation for deviation in counted if deviation is not None), default=0.0)), MANY_DRAWS
 
     def cell_estimates(self) -> Vector:
         """Return an estimate for every cell, with an axis for each attribute."""
@@ -358,12 +358,12 @@ def _merged_values(shares: Vector, attribute: Attribute, most: int) -> Ints:
     if size <= most:
         return np.arange(size)
     if not attribute.ordered:
-        kept = np.sort(np.argsort(-shares, kind="stable")[: most - 1])
+        largest = np.sort(np.argsort(-shares, kind="stable")[: most - 1])
         cells = np.full(size, most - 1)
-        cells[kept] = np.arange(most - 1)
+        cells[largest] = np.arange(most - 1)
         return cells
-    own = size - attribute.apart
-    before = np.concatenate([[0.0], np.cumsum(shares[:own])[:-1]]) / max(float(shares[:own].sum()), 1e-12)
+    count = size - attribute.apart
+    before = np.concatenate([[0.0], np.cumsum(shares[:count])[:-1]]) / max(float(shares[:count].sum()), 1e-12)
     runs = np.minimum((before * (most - attribute.apart)).astype(np.int64), most - 1)
     cells = np.unique(runs, return_inverse=True)[1]
     return np.concatenate([cells, cells.max() + 1 + np.arange(attribute.apart)]).astype(np.int64)

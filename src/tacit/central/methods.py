@@ -58,5 +58,5 @@ def method_of(name: str, options: dict[str, Any]) -> Method:
             hint = f" Did you mean {near[0]!r}?" if near else ""
             message = f"{name} has no option {option!r}.{hint} Options: {', '.join(known) or 'none'}."
             raise UsageError(message, code="bad-option")
-    made: Method = METHODS[name](**options)
-    return made
+    method: Method = METHODS[name](**options)
+    return method

@@ -212,9 +212,9 @@ def _open_measurement(name: str, metric: str, scale: float, loss: Fraction) -> M
         raise UsageError(message, code="missing-package") from None
     mod.enable_features("contrib")
     space = domains.vector_domain(domains.atom_domain(T="i64")), getattr(metrics, metric)(T="i64")
-    made: Any = getattr(measurements, name)(*space, scale=scale)
-    if not Fraction(made.map(1)) <= loss * (1 + Fraction(1, 2**50)):  # its statement is rounded up
+    measurement: Any = getattr(measurements, name)(*space, scale=scale)
+    if not Fraction(measurement.map(1)) <= loss * (1 + Fraction(1, 2**50)):  # its statement is rounded up
         message = "The noise library states a different loss than the scale implies. Nothing was released."
         raise PrivacyError(message, code="noise-failed")
-    measure: Measure = made
+    measure: Measure = measurement
     return measure

@@ -108,10 +108,10 @@ class ReleaseProvenance:
     def error(self) -> tuple[float, float]:
         """Return the standard error, and the degrees of freedom that give it the right interval."""
         deviations = [owner.deviation(functional) for owner, functional in self.parts]
-        error = math.hypot(*(one for one, _ in deviations))
+        error = math.hypot(*(deviation for deviation, _ in deviations))
         if not error > 0:
             return error, math.inf
-        draws = 1 / sum((one / error) ** 4 / count for one, count in deviations if one)
+        draws = 1 / sum((deviation / error) ** 4 / count for deviation, count in deviations if deviation)
         return error, freedom_for(self.confidence, round_down(draws))
 
 

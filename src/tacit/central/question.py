@@ -81,47 +81,53 @@ class _Pending(Pending):
 
     def at(self, level: float) -> Estimate:
         """Return the estimate; the number of rows is protected, so n is 0."""
-        asked = [_functional(total, self.body.sizes, self.text) for total in self.leaf.totals]
+        functionals = [_functional(total, self.body.sizes, self.text) for total in self.leaf.totals]
         if isinstance(self.leaf, Quantile):
-            return self._quantile(self.leaf, asked, level)
-        return self._estimate(self.leaf, asked, level)
+            return self._quantile(self.leaf, functionals, level)
+        return self._estimate(self.leaf, functionals, level)
 
-    def _quantile(self, made: Quantile, asked: list[Functional], level: float) -> Estimate:
-        tests = np.array([self.body.value(one) for one in asked])
-        variances = interpolate(len(asked), lambda i: self.body.covariance(asked[i], asked[i]))
-        curve = Curve(made, tests, np.sqrt(np.maximum(variances, 0.0)), math.inf, 0)
+    def _quantile(self, quantile: Quantile, functionals: list[Functional], level: float) -> Estimate:
+        tests = np.array([self.body.value(functional) for functional in functionals])
+        variances = interpolate(len(functionals), lambda i: self.body.covariance(functionals[i], functionals[i]))
+        curve = Curve(quantile, tests, np.sqrt(np.maximum(variances, 0.0)), math.inf, 0)
         first, last = curve.reach(WIDE)
-        some = spread(last + 1, FEW_CORRELATED, max(0, first - 1))
+        places = spread(last + 1, FEW_CORRELATED, max(0, first - 1))
 
         def noise() -> Noise:
-            return Noise(some, np.array([[self.body.covariance(asked[i], asked[j]) for j in some] for i in some]), ())
+            return Noise(
+                places,
+                np.array([[self.body.covariance(functionals[i], functionals[j]) for j in places] for i in places]),
+                (),
+            )
 
         return curve.at(level, noise)
 
-    def _estimate(self, made: Formula, asked: list[Functional], level: float) -> Estimate:
-        if made.inner is not None:
-            return after(made, self._estimate(made.inner, asked, level))
-        values = [self.body.value(one) for one in asked]
-        matrix = np.array([[self.body.covariance(one, other) for other in asked] for one in asked])
-        given = made.at(values, matrix if made.corrects else None)
-        result = made.evaluate(given)
-        if not asked:
+    def _estimate(self, formula: Formula, functionals: list[Functional], level: float) -> Estimate:
+        if formula.inner is not None:
+            return after(formula, self._estimate(formula.inner, functionals, level))
+        values = [self.body.value(functional) for functional in functionals]
+        matrix = np.array(
+            [[self.body.covariance(functional, other) for other in functionals] for functional in functionals]
+        )
+        totals = formula.at(values, matrix if formula.corrects else None)
+        result = formula.evaluate(totals)
+        if not functionals:
             return Estimate(result.value, 0.0, 0, level)
         if not np.isfinite(result.gradient).all():
             return Estimate(result.value, np.nan, 0, level)
         combined = Functional(self.body.sizes, ())
-        for weight, one in zip(result.gradient, asked, strict=True):
-            combined = combined + one.scaled(float(weight))
+        for weight, functional in zip(result.gradient, functionals, strict=True):
+            combined = combined + functional.scaled(float(weight))
         origin = ReleaseProvenance(((self.body, combined),), level)
         error, freedom = origin.error()
         error = math.hypot(error, result.beyond)
         interval = None
-        if made.square or (made.denominators and error > 0):
+        if formula.square or (formula.denominators and error > 0):
 
             def covariance(rows: Vector) -> Vector:
                 return np.asarray(rows @ matrix @ rows.T)
 
-            interval = uneven_interval(made, given, covariance, level, freedom)
+            interval = uneven_interval(formula, totals, covariance, level, freedom)
             error = uneven_error(error, interval, level, freedom)
         return Estimate(result.value, error, 0, level, freedom, interval=interval, origin=origin)
 
@@ -142,5 +148,11 @@ def _notes(body: Body, bound: Bound, options: Options) -> list[str]:
 def _explain(body: Body, bound: Bound) -> str:
     evenly = getattr(body, "assumption", "people spread evenly inside boxes")
     lines = [f"release: {body.kind}, {'unbiased' if body.unbiased else evenly}"]
-    totals = [total for group in bound.groups()[:12] for made in bound.formulas(group) if made for total in made.totals]
+    totals = [
+        total
+        for group in bound.groups()[:12]
+        for formula in bound.formulas(group)
+        if formula
+        for total in formula.totals
+    ]
     return "\n".join([*lines, *(f"total {i}: {describe(bound.scope, total)}" for i, total in enumerate(totals[:12]))])

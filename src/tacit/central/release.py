@@ -168,8 +168,8 @@ class Release:
         if name.lower() == self.service.name.lower():
             message = f"{name!r} is the name of the released table. Choose another one."
             raise UsageError(message, code="bad-option")
-        made = Dimension.of(name, as_arrow(name, table), key)
-        dimensions = {**self.dimensions, name.lower(): made}
+        dimension = Dimension.of(name, as_arrow(name, table), key)
+        dimensions = {**self.dimensions, name.lower(): dimension}
         return replace(self, dimensions=dimensions)
 
     @one_thread
@@ -234,8 +234,8 @@ class Release:
         if not isinstance(metadata, dict) or metadata.get("tacit") not in (VERSION, WITH_DELTA):
             message = f"{name} is not a release, or has an unsupported version."
             raise ContractError(message, code="release-version")
-        kept = metadata.pop("id", None)
-        if kept != _hash(metadata, table):
+        stated = metadata.pop("id", None)
+        if stated != _hash(metadata, table):
             message = f"{name} was changed after it was saved. Get it again from its publisher."
             raise ContractError(message, code="release-damaged")
         try:
@@ -243,12 +243,14 @@ class Release:
             sizes = tuple(attribute.size for attribute in service.sensitive)
             body = BODIES[metadata["shape"]].of_file(sizes, metadata["reading"], table)
             epsilon, delta = parse_epsilon(metadata["epsilon"]), Fraction(metadata.get("delta", 0))
-            made = cls(service, epsilon, metadata["method"], body, metadata["options"], delta=delta)
+            loaded = cls(service, epsilon, metadata["method"], body, metadata["options"], delta=delta)
         except (KeyError, ValueError, TypeError, TacitError):
             message = f"{name} is inconsistent. Get it again from its publisher."
             raise ContractError(message, code="release-damaged") from None
-        object.__setattr__(made, "_metadata", metadata)  # as written, possibly by another version of the noise library
-        return made
+        object.__setattr__(
+            loaded, "_metadata", metadata
+        )  # as written, possibly by another version of the noise library
+        return loaded
 
     def __str__(self) -> str:
         names = " × ".join(f"{attribute.name} ({attribute.size})" for attribute in self.service.sensitive)

@@ -72,7 +72,7 @@ def shares_of(attribute: Ordinal | Categorical, unasked: Fraction) -> Shares:
     ranges = _with_whole(_ranges(attribute.values, attribute.null), float(unasked))
     fanouts = [b for b in dict.fromkeys((attribute.fanout, *FANOUTS)) if b < attribute.values] or [attribute.fanout]
     tried = [_best(Levels.build(attribute.values, fanout=b, null=attribute.null), *ranges) for b in fanouts]
-    return min(tried, key=lambda one: one.cost)
+    return min(tried, key=lambda shares: shares.cost)
 
 
 def _count(values: int) -> int:
@@ -111,8 +111,8 @@ def _best(levels: Levels, rows: Vector, weights: Vector) -> Shares:
     parts[:-1][parts[:-1] < SMALLEST] = 0
     parts[-1] = PARTS - parts[:-1].sum()
     exact = tuple(Fraction(int(part), PARTS) for part in parts)
-    kept = parts / PARTS
-    cost = float((kept**2 * _squares(levels, kept, rows, weights)).sum())
+    rounded = parts / PARTS
+    cost = float((rounded**2 * _squares(levels, rounded, rows, weights)).sum())
     return Shares(levels, exact, cost, float(weights @ rows.sum(axis=1)))
 
 

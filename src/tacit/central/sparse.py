@@ -70,13 +70,13 @@ def visible_cells(records: Records, law: Laplace, source: Source) -> Visible:
     empty = math.prod(records.sizes) - len(occupied)
     threshold = lowest_threshold(math.prod(records.sizes), law.scale)
     noisy = source.noisy(counts, law)
-    kept = noisy >= threshold
+    is_released = noisy >= threshold
     ranks = _appearing(empty, gap_scale(law.scale, threshold), source)
     false = ranks + np.searchsorted(occupied - np.arange(len(occupied)), ranks, side="right")
     heights = threshold + _geometric(len(ranks), law.scale, source)
-    cells = np.concatenate([occupied[kept], false])
+    cells = np.concatenate([occupied[is_released], false])
     order = np.argsort(cells)
-    return Visible(cells[order], np.concatenate([noisy[kept], heights])[order], threshold)
+    return Visible(cells[order], np.concatenate([noisy[is_released], heights])[order], threshold)
 
 
 def lowest_threshold(cells: int, scale: float) -> int:

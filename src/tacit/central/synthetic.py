@@ -32,8 +32,8 @@ def nonnegative(counts: Vector, total: float) -> Vector:
     """
     ordered = np.sort(counts)[::-1]
     excess = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)
-    kept = int(np.flatnonzero(ordered > excess)[-1]) if total > 0 else 0
-    return np.maximum(counts - excess[kept], 0) if total > 0 else np.zeros(len(counts))
+    last = int(np.flatnonzero(ordered > excess)[-1]) if total > 0 else 0
+    return np.maximum(counts - excess[last], 0) if total > 0 else np.zeros(len(counts))
 
 
 def synthetic_rows(body: Body, service: Service, rows: int | None, seed: int | None) -> pa.Table:

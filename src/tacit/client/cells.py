@@ -20,8 +20,8 @@ class LevelCells:
     def __init__(self, levels: Sequence[tuple[int, Data, int]], sizes: Sequence[int], extras: int) -> None:
         self._steps: list[tuple[int, Callable[[int], int], int, int]] = []
         for (place, attribute, level), size in zip(levels, sizes, strict=True):
-            own = size - (0 if self._steps else extras)
-            self._steps.append((place, _cell_of(attribute, level), BIAS + attribute["count"], LIFT + own - 1))
+            cells = size - (0 if self._steps else extras)
+            self._steps.append((place, _cell_of(attribute, level), BIAS + attribute["count"], LIFT + cells - 1))
         zeros = [LIFT] * (len(sizes) - 1)
         self._extras = [[LIFT + sizes[0] - extras + extra, *zeros] for extra in range(2)]
 

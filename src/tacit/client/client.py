@@ -165,17 +165,17 @@ class Client:
             if coin is not None:
                 drawn = self._interpreter.assign(service, coin, drawn)
             codes = self._interpreter.encode_rows(service, rows, drawn)
-            return [_body(person, service, slot, own, public) for slot, own in enumerate(codes)]
+            return [_body(person, service, slot, report, public) for slot, report in enumerate(codes)]
 
         return self._wallet.claim(self._claim(service), person, self.cap, draw, held=held, asked=asked)
 
     def _coin(self, person: Person) -> str:
         """Return the coin that assigns a person's views and seeds: kept from before, or fetched and kept."""
-        kept = self._wallet.coin(self.collection, person)
-        if kept is None:
+        coin = self._wallet.coin(self.collection, person)
+        if coin is None:
             request = self._outbox.request(person, person=person)
-            kept = self._wallet.keep_coin(self.collection, person, ask_coin(self._transport, self.collection, request))
-        return kept
+            coin = self._wallet.keep_coin(self.collection, person, ask_coin(self._transport, self.collection, request))
+        return coin
 
     def _claim(self, service: str) -> Claim:
         labels = {word: str(self._contract.get(word, "")) for word in ("round", "tier")}
@@ -260,8 +260,8 @@ class PersonClient:
 
     def preview(self, service: str, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Preview:
         """Draw and charge, but send nothing yet; `record` or `rows` releases exactly these reports."""
-        given = [rows] if isinstance(rows, Mapping) else list(rows)
-        entry = self._client.claim(self._person, service, given, held=True)
+        listed = [rows] if isinstance(rows, Mapping) else list(rows)
+        entry = self._client.claim(self._person, service, listed, held=True)
         sentences = self._client.sentences(service) if entry.bodies else (NOTHING_LEAVES,)
         return Preview(rows, tuple(map(json.loads, entry.bodies)), float(entry.epsilon), sentences)
 

@@ -68,17 +68,17 @@ def assign(
 
     ``own`` is the number of draws of a report before those of its channels, ``channels`` the draws of each channel.
     """
-    made = list(draws)
+    assigned = list(draws)
     at = 0
     if many:
-        made[:sends] = [place_draw(coin, service, slot) for slot in range(sends)]
+        assigned[:sends] = [place_draw(coin, service, slot) for slot in range(sends)]
         at = sends
     for slot in range(sends):
         at += own
         for channel, count in enumerate(channels):
-            made[at : at + 2] = assigned_draws(coin, service, slot, channel)
+            assigned[at : at + 2] = assigned_draws(coin, service, slot, channel)
             at += count
-    return made
+    return assigned
 
 
 def _digest(*parts: str) -> bytes:

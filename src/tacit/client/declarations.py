@@ -46,11 +46,11 @@ def budget(text: str) -> Fraction:
     match = FRACTION.fullmatch(text)
     if match:
         top, bottom = int(match[1]), int(match[2])
-        rest = bottom
+        remainder = bottom
         for prime in (2, 5):
-            while rest % prime == 0:
-                rest //= prime
-        need(gcd(top, bottom) == 1 and rest > 1, "bad-epsilon")
+            while remainder % prime == 0:
+                remainder //= prime
+        need(gcd(top, bottom) == 1 and remainder > 1, "bad-epsilon")
     else:
         need(DECIMAL.fullmatch(text), "bad-epsilon")
     need(0 < Fraction(text) <= MAX_EPSILON, "bad-epsilon")
@@ -167,9 +167,9 @@ def check_level(attribute: Data, level: Data) -> None:
         ordered = all((-first[0], first[1]) < (-second[0], second[1]) for first, second in pairwise(runs))
         need(ordered and runs[-1] == (1, 0), "bad-levels")
         need(starts or any(offsets) or widths != follows["widths"], "bad-levels")
-        for own, before in zip(starts, [[0], *starts], strict=False):
-            ascending = own[0] == 0 and all(first < second for first, second in pairwise(own))
-            need(ascending and own[-1] < count and len(before) < len(own) < count, "bad-levels")
+        for here, before in zip(starts, [[0], *starts], strict=False):
+            ascending = here[0] == 0 and all(first < second for first, second in pairwise(here))
+            need(ascending and here[-1] < count and len(before) < len(here) < count, "bad-levels")
         follows = {**follows, "widths": widths, "offsets": offsets} | ({"starts": starts} if starts else {})
     need(level == follows, "bad-levels")
 

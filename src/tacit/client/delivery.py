@@ -129,11 +129,11 @@ class Outbox:
         if not isinstance(statuses, list) or len(statuses) != len(waiting):
             return False
         outcomes = []
-        for report, one in zip(waiting, statuses, strict=True):
-            word = one.get("status") if isinstance(one, dict) else None
+        for report, status in zip(waiting, statuses, strict=True):
+            word = status.get("status") if isinstance(status, dict) else None
             if word in ("stored", "again"):
                 outcomes.append((report, "stored", ""))
             elif word == "refused":
-                outcomes.append((report, "refused", str(one.get("code", ""))[:64]))
+                outcomes.append((report, "refused", str(status.get("code", ""))[:64]))
         self._wallet.settle(self._collection, outcomes)
         return bool(outcomes)

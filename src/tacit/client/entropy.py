@@ -25,5 +25,5 @@ def draws(count: int) -> list[int]:
     if len(words) != 8 * count:
         message = "The operating system's random generator returned too little. Nothing was encoded."
         raise RandomnessError(message)
-    whole = [int.from_bytes(words[place : place + 4], "little") for place in range(0, len(words), 4)]
-    return [draw_of_words(first, second) for first, second in zip(whole[::2], whole[1::2], strict=True)]
+    numbers = [int.from_bytes(words[place : place + 4], "little") for place in range(0, len(words), 4)]
+    return [draw_of_words(first, second) for first, second in zip(numbers[::2], numbers[1::2], strict=True)]

@@ -26,9 +26,9 @@ def fetch_contract(transport: Transport, collection: str) -> str:
 
 def fetch_dictionary(transport: Transport, wallet: Wallet, sha256: str) -> bytes:
     """Return a dictionary's file: from the wallet, or from the collector."""
-    kept = wallet.contract(sha256)
-    if kept is not None and sha256_of(kept.encode()) == sha256:
-        return kept.encode()
+    stored = wallet.contract(sha256)
+    if stored is not None and sha256_of(stored.encode()) == sha256:
+        return stored.encode()
     answered = transport.get(f"/v1/dictionaries/{sha256}", MAX_FILE)
     if answered.status != 200:
         message = f"The dictionary {sha256[:16]}… cannot be fetched ({answered.status or 'no answer'}). Try again."

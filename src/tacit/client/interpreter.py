@@ -132,11 +132,11 @@ class _Service:
         places = self._places(len(records), draws[: self.sends]) if self.many else [0]
         extra, start, codes = int(len(records) > 0), self.sends * self.many, []
         for place in places:
-            own = draws[start : start + self.report_draws]
-            values, used = self._values(read[place], own), self.own_draws
+            drawn = draws[start : start + self.report_draws]
+            values, used = self._values(read[place], drawn), self.own_draws
             report = []
             for channel in self.channels:
-                report.append(channel.encode(values, place < len(records), extra, own[used : used + channel.draws]))
+                report.append(channel.encode(values, place < len(records), extra, drawn[used : used + channel.draws]))
                 used += channel.draws
             codes.append(report)
             start += self.report_draws
@@ -186,8 +186,8 @@ class _Service:
         """Return a row's value indices plus BIAS, followed by those of derived attributes."""
         stream = iter(draws)
         values = [
-            column.index(own, next(stream) if column.is_dithered else 0)
-            for column, own in zip(self.columns, read, strict=True)
+            column.index(value, next(stream) if column.is_dithered else 0)
+            for column, value in zip(self.columns, read, strict=True)
         ]
         for source, kind in self.derived:
             count, value = self.attributes[source]["count"], values[source]

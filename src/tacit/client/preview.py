@@ -38,7 +38,8 @@ class Preview:
 
 def service_cost(service: Data) -> Fraction:
     """Return the epsilon that a person's reports to a service spend."""
-    return int(service.get("sends", 1)) * sum((budget(one["epsilon"]) for one in service["channels"]), Fraction(0))
+    budgets = (budget(channel["epsilon"]) for channel in service["channels"])
+    return int(service.get("sends", 1)) * sum(budgets, Fraction(0))
 
 
 def certainty(epsilon: float | Fraction) -> str:

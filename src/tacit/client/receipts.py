@@ -33,8 +33,8 @@ def ask_coin(transport: Transport, collection: str, request: str) -> str:
 
 def ask_receipts(transport: Transport, *, collection: str, person: Person, token: str) -> Answered:
     """Ask which slots of a person are already reported; the person's token is the only credential."""
-    asked = {"collection": collection, "key": person, "token": token}
-    return transport.post("/v1/receipts", json.dumps(asked, separators=(",", ":")))
+    body = {"collection": collection, "key": person, "token": token}
+    return transport.post("/v1/receipts", json.dumps(body, separators=(",", ":")))
 
 
 def taken_services(answered: Answered, services: Container[str]) -> set[str] | None:

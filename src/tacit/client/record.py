@@ -88,8 +88,8 @@ class Column:
             shifted = tick * self._count + BIAS * (self._ticks - self._count)
             return (shifted // self._ticks, self._null)[is_null]
         top, ticks = self._count - 1, self._ticks - 1
-        lower, rest = divmod(tick * top + BIAS * (ticks - top), ticks)
-        return (lower + (draw % ticks < rest), self._null)[is_null]
+        lower, remainder = divmod(tick * top + BIAS * (ticks - top), ticks)
+        return (lower + (draw % ticks < remainder), self._null)[is_null]
 
     def filler(self) -> Any:
         """Return a valid value, for rows that only equalise the work."""

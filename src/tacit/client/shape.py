@@ -212,8 +212,8 @@ def _shape(version: int) -> Check:
         name: dict.fromkeys(step.numbers, WHOLE) | dict.fromkeys(step.tables, _entries(WHOLE))
         for name, step in STEPS.items()
     }
-    by_domain = _kinds(version, "oracle", {name: own for name, own in steps.items() if not STEPS[name].tables})
-    otherwise = _kinds(version, "oracle", {name: own for name, own in steps.items() if STEPS[name].tables})
+    by_domain = _kinds(version, "oracle", {name: step for name, step in steps.items() if not STEPS[name].tables})
+    otherwise = _kinds(version, "oracle", {name: step for name, step in steps.items() if STEPS[name].tables})
     views = {
         "product?": _list(_list(WHOLE)),
         "list?": _list(_list(WHOLE, least=0)),

@@ -297,8 +297,8 @@ class Bits(Step):
         def draw(cells: Sequence[int], draws: Sequence[int]) -> int:
             place = flat.place(cells) - flat.bias
             lies = sum((0, bit)[answer < zero] for bit, answer in zip(bits, draws[1:], strict=False))
-            own, answer = bits[place], draws[1 + place]
-            return lies - (0, own)[answer < zero] + (0, own)[answer < one]
+            bit, answer = bits[place], draws[1 + place]
+            return lies - (0, bit)[answer < zero] + (0, bit)[answer < one]
 
         return draw
 

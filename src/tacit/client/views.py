@@ -98,8 +98,8 @@ def count_draws(data: Data) -> int:
     """Return how many draws a person's reports to a service consume."""
     flags = [attribute.get("dither", False) for attribute in data["attributes"] if attribute["kind"] != "public"]
     dithered = sum(flag and level["count"] < level["ticks"] for flag, level in zip(flags, data["levels"], strict=True))
-    own = dithered + len(data.get("derived", ())) + sum(channel["draws"] for channel in data["channels"])
-    return int(data.get("sends", 1) * (own + ("at_most" in data)))
+    draws = dithered + len(data.get("derived", ())) + sum(channel["draws"] for channel in data["channels"])
+    return int(data.get("sends", 1) * (draws + ("at_most" in data)))
 
 
 def count_cells(attribute: Data, level: int) -> int:
@@ -245,7 +245,7 @@ def _is_product(views: list[list[int]]) -> bool:
         for attribute, level in zip(view[::2], view[1::2], strict=True):
             levels.setdefault(attribute, set()).add(level)
             mentioned[attribute] = mentioned.get(attribute, 0) + 1
-    counts = {i: len(own) + (mentioned[i] < len(views)) for i, own in levels.items()}
+    counts = {i: len(listed) + (mentioned[i] < len(views)) for i, listed in levels.items()}
     if prod(counts.values()) != len(views):
         return False
     varying = sorted(i for i, count in counts.items() if count > 1)

@@ -72,7 +72,7 @@ def _bound(value: Any) -> Any:
     return datetime.date(value.year, value.month, value.day) if midnight else value
 
 
-def _exact(owner: str, what: str, value: object) -> Fraction:
+def _exact(owner: str, setting: str, value: object) -> Fraction:
     """Return a bound or step as the exact decimal that the user wrote."""
     try:
         exact = exact_number(value)
@@ -81,7 +81,7 @@ def _exact(owner: str, what: str, value: object) -> Fraction:
         exact, places = Fraction(2**53), 0
     if abs(exact) >= 2**53 or places > MAX_PLACES:
         message = (
-            f"{owner}: {what} is {str(value)[:40]!r}; it must be a decimal number below 2**53 with at most "
+            f"{owner}: {setting} is {str(value)[:40]!r}; it must be a decimal number below 2**53 with at most "
             f"{MAX_PLACES} places, or a date."
         )
         raise SchemaError(message, code="bad-bound")

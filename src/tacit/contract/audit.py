@@ -163,7 +163,7 @@ class Audit:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        first, *rest = str(self).partition("\nservice")[0].splitlines()
+        first, *others = str(self).partition("\nservice")[0].splitlines()
         rows = [
             [
                 item.service,
@@ -175,7 +175,7 @@ class Audit:
             ]
             for item in self.channels
         ]
-        below = "".join(f"<p>{html.escape(line)}</p>" for line in rest)
+        below = "".join(f"<p>{html.escape(line)}</p>" for line in others)
         head = ["service", "channel", "reports", "budget", "realised", ""]
         return table_html(head, rows, numbers=[False, False, True, True, True], caption=first) + below
 

@@ -129,12 +129,12 @@ def decimal_text(value: Fraction) -> str:
     >>> decimal_text(Fraction(1, 8)), decimal_text(Fraction(1, 3)), decimal_text(Fraction(2))
     ('0.125', '1/3', '2')
     """
-    rest, twos, fives = value.denominator, 0, 0
-    while rest % 2 == 0:
-        rest, twos = rest // 2, twos + 1
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    if rest != 1:
+    odd, twos, fives = value.denominator, 0, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    while odd % 5 == 0:
+        odd, fives = odd // 5, fives + 1
+    if odd != 1:
         return f"{value.numerator}/{value.denominator}"
     places = max(twos, fives)
     digits = str(abs(int(value * 10**places))).zfill(places + 1)

@@ -180,8 +180,8 @@ class Categorical:
             message = f"{name}: fanout is for ordered values. Pass ordered=True, or remove fanout."
             raise SchemaError(message, code="bad-option")
         fanout = _fanout(name, fanout, other) if ordered else None
-        made = (("name", name), ("values", listed), ("other", other), ("null", null), ("fanout", fanout))
-        for attribute, value in made:
+        fields = (("name", name), ("values", listed), ("other", other), ("null", null), ("fanout", fanout))
+        for attribute, value in fields:
             object.__setattr__(self, attribute, value)
 
     @property

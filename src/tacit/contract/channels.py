@@ -96,8 +96,8 @@ class Channel:
         bounds = np.concatenate(([0], np.cumsum(np.bincount(picked, minlength=len(self.views)))))
         for index in np.flatnonzero(np.diff(bounds)):
             mine, view = order[bounds[index] : bounds[index + 1]], self.views[index]
-            own = codes[mine] - view.offset
-            if not (view.has(own) & view.oracle.has_seed(own, seeds[mine].astype(np.int64))).all():
+            local = codes[mine] - view.offset
+            if not (view.has(local) & view.oracle.has_seed(local, seeds[mine].astype(np.int64))).all():
                 return False
         return True
 
@@ -105,8 +105,8 @@ class Channel:
         """Return whether a code belongs to the view and seed that two draws pick."""
         index = bisect.bisect_right(self._upto, view % self._upto[-1]) if self.weights else view % len(self.views)
         picked = self.views[index]
-        own = code - picked.offset
-        return bool(picked.has(own) and picked.oracle.has_seed(own, seed))
+        local = code - picked.offset
+        return bool(picked.has(local) and picked.oracle.has_seed(local, seed))
 
     @cached_property
     def _upto(self) -> list[int]:

@@ -92,8 +92,8 @@ class ServiceContract:
     def draws(self) -> int:
         """Draws that one report consumes, whatever its values."""
         made_up = len(self.service.sensitive) if self.makes_rows_up else 0
-        own = len(self.dithered) + len(self.derived) + made_up
-        return own + sum(channel.draws for channel in self.channels)
+        for_values = len(self.dithered) + len(self.derived) + made_up
+        return for_values + sum(channel.draws for channel in self.channels)
 
     @property
     def draws_per_person(self) -> int:
@@ -180,15 +180,15 @@ def _oracle_builder(name: str, epsilon: Fraction, bits: int, *, frugal: bool) ->
     """Return a function from cell counts to the oracle of a view; equal views share one object."""
     bound = exp_below(epsilon)
     fixed = None if name == "auto" else oracle_named(name)
-    made: dict[tuple[int, ...], Oracle] = {}
+    built: dict[tuple[int, ...], Oracle] = {}
 
     def build(sizes: Sequence[int]) -> Oracle:
         key = tuple(sizes)
-        if key not in made:
+        if key not in built:
             domain = math.prod(key)  # with one cell there is nothing to perturb
-            own = Grr.build if domain == 1 else fixed or choose(domain, bound, bits, frugal=frugal)
-            made[key] = own(key, bound, bits)
-        return made[key]
+            build_oracle = Grr.build if domain == 1 else fixed or choose(domain, bound, bits, frugal=frugal)
+            built[key] = build_oracle(key, bound, bits)
+        return built[key]
 
     return build
 
@@ -215,8 +215,8 @@ def compile_contract(
     service with its share of the budget, where the mechanism leaves the layout open.
     """
     weight = {service.name: Fraction((weights or {}).get(service.name, 1)) for service in schema.services}
-    whole = sum(weight[service.name] * service.sends for service in schema.services) * (panel.reports if panel else 1)
-    budget = {name: epsilon * own / whole for name, own in weight.items()}
+    total = sum(weight[service.name] * service.sends for service in schema.services) * (panel.reports if panel else 1)
+    budget = {name: epsilon * share / total for name, share in weight.items()}
     if (least := min(budget.values())) < LEAST_EPSILON:
         message = (
             f"A report has epsilon {float(least):.2g}, its share of {float(epsilon):.2g}; it must be at least "
@@ -276,15 +276,16 @@ def _with_sources(planning: Planning, service: Service, derived: Sequence[Derive
     """Return the planning of a service with derived attributes, if it has any."""
     if not derived:
         return planning
-    made = with_derived(service, derived)[len(planning.levels) :]
-    return replace(planning, derived={one.source: own for one, own in zip(derived, made, strict=True)}, extras=0)
+    levels = with_derived(service, derived)[len(planning.levels) :]
+    sources = [attribute.source for attribute in derived]
+    return replace(planning, derived=dict(zip(sources, levels, strict=True)), extras=0)
 
 
 def with_derived(service: Service, derived: Sequence[Derived]) -> tuple[Levels, ...]:
     """Return the levels of a service's sensitive attributes, then of the derived ones."""
     plain = tuple(Levels.of(attribute) for attribute in service.sensitive)
     fanouts = [getattr(attribute, "fanout", 2) for attribute in service.sensitive]
-    return (*plain, *(one.levels(plain[one.source], fanouts[one.source]) for one in derived))
+    return (*plain, *(attribute.levels(plain[attribute.source], fanouts[attribute.source]) for attribute in derived))
 
 
 def _compile_channels(
@@ -300,15 +301,15 @@ def _compile_channels(
     if extras and any(plan.parities for plan in plans):
         message = f"{layout} reports parities, which people without a row do not have. Use hio, or am(2)."
         raise LayoutError(message, code="layout-out-of-range")
-    made = []
+    channels = []
     for plan in plans:
         name = "grr" if plan.parities else oracle
         build = _oracle_builder(name, epsilon * plan.share, bits, frugal=bool(plan.weights))
         shown = plan.views if plan.weights else _with_root(plan.views, extras)
         levels = plan.levels or levels
         views = lay_out(levels, shown, build, extras, parities=plan.parities)
-        made.append(Channel(plan.name, epsilon * plan.share, views, plan.weights))
-    return levels, tuple(made), "; ".join(plan.why for plan in plans if plan.why)
+        channels.append(Channel(plan.name, epsilon * plan.share, views, plan.weights))
+    return levels, tuple(channels), "; ".join(plan.why for plan in plans if plan.why)
 
 
 def _with_root(views: tuple[View, ...], extras: int) -> tuple[View, ...]:

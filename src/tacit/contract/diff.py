@@ -73,10 +73,10 @@ def _name_changes(kind: str, before: dict[str, Any], after: dict[str, Any]) -> I
     yield from (f"adds {kind} {name}" for name in after if name not in before)
 
 
-def _order(what: str, before: Iterable[Any], after: Iterable[Any]) -> Iterator[str]:
+def _order(subject: str, before: Iterable[Any], after: Iterable[Any]) -> Iterator[str]:
     first, second = list(before), list(after)
     if [word for word in first if word in second] != [word for word in second if word in first]:
-        yield f"{what} change order"
+        yield f"{subject} change order"
 
 
 def _settings(owner: str, before: dict[str, Any], after: dict[str, Any], skip: str = "") -> Iterator[str]:

@@ -94,8 +94,8 @@ def _parse(line: str) -> dict[str, Any] | None:
 def _problem(entry: dict[str, Any] | None, line: str, position: int, before: str) -> str:
     if entry is None:
         return "this is not a log entry"
-    rest = {name: value for name, value in entry.items() if name != "hash"}
-    if entry.get("hash") != _hash(rest) or line != _canonical(entry):
+    hashed = {name: value for name, value in entry.items() if name != "hash"}
+    if entry.get("hash") != _hash(hashed) or line != _canonical(entry):
         return "the entry was changed after it was written"
     if entry.get("number") != position or entry.get("before") != before:
         return "this entry does not follow the previous one: an entry was deleted, inserted or moved"

@@ -143,13 +143,13 @@ def Place(  # noqa: N802
 
 def _axis(name: str, low: NumberLike, high: NumberLike, cells: int) -> Ordinal:
     """Return equal bins whose edges are exact: the last step below ``high`` ends the last bin."""
-    whole = Ordinal(name, low, high, cells=2)  # checks the bounds
-    start, end = whole.start, whole.start + whole.unit * (whole.ticks - 1)
+    checked = Ordinal(name, low, high, cells=2)  # checks the bounds
+    start, end = checked.start, checked.start + checked.unit * (checked.ticks - 1)
     step = (end - start) / FINEST
     if step == 0:
         message = f"{name}: the box is empty, from {low} to {high}. Widen it."
         raise SchemaError(message, code="empty-domain")
-    low_text, high_text, step_text = (decimal_text(one) for one in (start, end - step, step))
+    low_text, high_text, step_text = (decimal_text(number) for number in (start, end - step, step))
     return Ordinal(name, low_text, high_text, step=step_text, cells=cells, dither=False, fanout=4, outside="clamp")
 
 
@@ -163,7 +163,7 @@ def _check_order(name: str, low: datetime.date, high: datetime.date) -> None:
         raise SchemaError(message, code="empty-domain")
 
 
-def _time(name: str, what: str, value: object) -> datetime.datetime:
+def _time(name: str, setting: str, value: object) -> datetime.datetime:
     value = plain_scalar(value)
     if isinstance(value, str):
         try:
@@ -173,12 +173,12 @@ def _time(name: str, what: str, value: object) -> datetime.datetime:
     if type(value) is datetime.date:
         value = datetime.datetime(value.year, value.month, value.day)
     if not isinstance(value, datetime.datetime) or value.tzinfo is not None:
-        message = f"{name}: {what} must be a time without time zone, such as 2026-11-15T10."
+        message = f"{name}: {setting} must be a time without time zone, such as 2026-11-15T10."
         raise SchemaError(message, code="bad-bound")
     return value.replace(minute=0, second=0, microsecond=0)
 
 
-def _date(name: str, what: str, value: object) -> datetime.date:
+def _date(name: str, setting: str, value: object) -> datetime.date:
     value = plain_scalar(value)
     if isinstance(value, str):
         try:
@@ -188,7 +188,7 @@ def _date(name: str, what: str, value: object) -> datetime.date:
     if isinstance(value, datetime.datetime) and value.tzinfo is None:
         value = value.date()
     if type(value) is not datetime.date:
-        message = f"{name}: {what} must be a date such as 2026-11-15."
+        message = f"{name}: {setting} must be a date such as 2026-11-15."
         raise SchemaError(message, code="bad-bound")
     return value
 

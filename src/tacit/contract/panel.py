@@ -56,8 +56,8 @@ class Panel:
     reports: int
 
     def __post_init__(self) -> None:
-        whole = all(type(number) is int for number in (self.rounds, self.reports))
-        if not self.name or not whole or not 2 <= self.rounds <= MAX_ROUNDS or not 1 <= self.reports <= self.rounds:
+        are_integers = all(type(number) is int for number in (self.rounds, self.reports))
+        if not (self.name and are_integers and 2 <= self.rounds <= MAX_ROUNDS and 1 <= self.reports <= self.rounds):
             message = (
                 f"A panel has a name, from 2 to {MAX_ROUNDS:,} rounds, and reports from 1 to that number: "
                 "panel='2026', rounds=52, reports=1."

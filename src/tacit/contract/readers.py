@@ -163,12 +163,12 @@ def _largest(losses: Mapping[str, Fraction], panels: Mapping[str, Panel]) -> Fra
     by_panel: dict[str, list[Fraction]] = {}
     reports: dict[str, int] = {}
     for name, loss in losses.items():
-        own = name.rpartition("/")[0] if name in panels else f"{name}/"  # no panel
-        by_panel.setdefault(own, []).append(loss)
+        panel = name.rpartition("/")[0] if name in panels else f"{name}/"  # no panel
+        by_panel.setdefault(panel, []).append(loss)
         if name in panels:
-            reports[own] = max(reports.get(own, 0), panels[name].reports)
-    kept = [sorted(some, reverse=True)[: reports.get(own, len(some))] for own, some in by_panel.items()]
-    return sum((loss for some in kept for loss in some), Fraction(0))
+            reports[panel] = max(reports.get(panel, 0), panels[name].reports)
+    counted = [sorted(listed, reverse=True)[: reports.get(panel, len(listed))] for panel, listed in by_panel.items()]
+    return sum((loss for largest in counted for loss in largest), Fraction(0))
 
 
 def _up(value: Fraction) -> float:
@@ -185,8 +185,8 @@ def clone_share(contract: Contract, ratio: Fraction) -> Fraction:
     (rounding, choosing a row), divergences of mixtures are at most those of their parts, and equal cells have none.
     """
     service = contract.services[0]
-    one = len(contract.services) == 1 and service.service.sends * contract.times == 1
-    if not one or len(service.channels) > 1 or len(service.channels[0].views) > 1:
+    is_one_report = len(contract.services) == 1 and service.service.sends * contract.times == 1
+    if not is_one_report or len(service.channels) > 1 or len(service.channels[0].views) > 1:
         return 1 / ratio
     return _pair_share(service.channels[0].views[0].oracle, ratio)
 
@@ -264,10 +264,10 @@ def _of_panel(
     contract: Contract, panel: Panel, ratio: Fraction, *, people: int, delta: Fraction, alike: int | None, known: int
 ) -> CentralLoss:
     """Return the central loss of a whole panel: that of one round, as often as a person reports."""
-    one = replace(contract, member=1)
+    round_ = replace(contract, member=1)
     crowd = panel.fewest(people if alike is None else min(people, alike))
     loss = central_loss(
-        one,
+        round_,
         _root_above(ratio, panel.reports),
         people=max(1, crowd),
         delta=delta / panel.reports,

@@ -26,9 +26,9 @@ MAX_ATTRIBUTES = 500
 """Maximum attributes of a service: more do not fit in a contract."""
 
 
-def _tuple_of(what: str, items: Any) -> tuple[Any, ...]:
+def _tuple_of(setting: str, items: Any) -> tuple[Any, ...]:
     if isinstance(items, str) or not isinstance(items, Iterable):
-        message = f"{what} is a {type(items).__name__}; it must be a list."
+        message = f"{setting} is a {type(items).__name__}; it must be a list."
         raise SchemaError(message, code="bad-option")
     return tuple(items)
 
@@ -197,7 +197,7 @@ class Schema:
         if not sources:
             message = "from_table needs a table. Pass one, or one for each service by name."
             raise SchemaError(message, code="bad-option")
-        return read_schema([one.settings() for one in propose_services(sources, key)])
+        return read_schema([service.settings() for service in propose_services(sources, key)])
 
     def __getitem__(self, name: str) -> Service:
         for service in self.services:

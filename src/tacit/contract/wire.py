@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -76,8 +77,8 @@ def contract_text(contract: Contract) -> str:
 
 def _is_second(compiled: ServiceContract) -> bool:
     """Return whether a service needs version 2."""
-    nested = all(own == Levels.of(one) for one, own in zip(compiled.service.sensitive, compiled.levels, strict=False))
-    categories = [one for one in compiled.service.sensitive if isinstance(one, Categorical)]
+    nested = all(map(operator.eq, map(Levels.of, compiled.service.sensitive), compiled.levels))
+    categories = [attribute for attribute in compiled.service.sensitive if isinstance(attribute, Categorical)]
     other = any(category.ordered or category.dictionary is not None for category in categories)
     return compiled.service.typed or other or not nested or any(channel.weights for channel in compiled.channels)
 
@@ -101,7 +102,7 @@ def _service(compiled: ServiceContract) -> dict[str, Any]:
             _levels(attribute, levels)
             for attribute, levels in zip(compiled.service.sensitive, compiled.levels, strict=False)
         ],
-        **({"derived": [[one.source, one.kind] for one in compiled.derived]} if compiled.derived else {}),
+        **({"derived": [[a.source, a.kind] for a in compiled.derived]} if compiled.derived else {}),
         "channels": [_channel(channel, compiled.levels) for channel in compiled.channels],
     }
 
@@ -138,7 +139,7 @@ def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
         "views": _views([view.levels for view in channel.views], len(levels), parities=channel.parities),
         **({"weights": list(channel.weights)} if channel.weights else {}),
         "by_domain": _ascending(by_domain),
-        "otherwise": otherwise and {word: _ascending(own) for word, own in otherwise.items()},
+        "otherwise": otherwise and {word: _ascending(numbers) for word, numbers in otherwise.items()},
     }
 
 
@@ -152,8 +153,8 @@ def _views(views: Sequence[View], attributes: int, *, parities: bool) -> dict[st
     if parities:
         return {"parities": max(sum(map(bool, view)) for view in views)}
     ranges = [sorted({view[i] for view in views}) for i in range(attributes)]
-    whole = math.prod(map(len, ranges)) == len(views)  # a list of pairs may span an enormous product
-    if whole and list(views) == list(itertools.product(*ranges)):
+    is_product = math.prod(map(len, ranges)) == len(views)  # a list of pairs may span an enormous product
+    if is_product and list(views) == list(itertools.product(*ranges)):
         return {"product": ranges}
     return {"list": [_sparse(view) for view in views]}
 
@@ -244,8 +245,8 @@ def _read_service(data: Mapping[str, Any], service: Service, limits: _Limits) ->
     _require(len(data["levels"]) == len(service.sensitive), "bad-levels")
     plain = tuple(map(_read_levels, data["levels"], service.sensitive))
     derived = tuple(_read_derived(item, service) for item in data.get("derived", ()))
-    _require(len({one.kind for one in derived}) <= 1, "bad-derived")
-    _require(len({one.source for one in derived}) == len(derived), "bad-derived")
+    _require(len({attribute.kind for attribute in derived}) <= 1, "bad-derived")
+    _require(len({attribute.source for attribute in derived}) == len(derived), "bad-derived")
     _require(len(data["channels"]) <= MAX_CHANNELS, "too-many-channels")
     levels = (*plain, *with_derived(service, derived)[len(plain) :])
     extras = 0 if derived else service.extras
@@ -265,9 +266,9 @@ def _read_levels(data: Mapping[str, Any], attribute: Ordinal | Categorical) -> L
         runs = list(zip(widths, offsets, strict=True))
         _require(all(0 <= offset < width <= values for width, offset in runs), "bad-levels")
         _require(runs == sorted(set(runs), key=lambda run: (-run[0], run[1])), "bad-levels")
-        for before, own in zip([[0], *starts], starts, strict=False):
-            _require(own[0] == 0 and own == sorted(set(own)) and own[-1] < values, "bad-levels")
-            _require(len(before) < len(own) < values, "bad-levels")
+        for coarser, finer in zip([[0], *starts], starts, strict=False):
+            _require(finer[0] == 0 and finer == sorted(set(finer)) and finer[-1] < values, "bad-levels")
+            _require(len(coarser) < len(finer) < values, "bad-levels")
         levels = Levels.of_runs(values, runs, null=attribute.null, calendar=map(tuple, starts))
         _require(runs[-1] == (1, 0) and len(levels) == len(starts) + len(runs) + 1, "bad-levels")
     _require(_levels(attribute, levels) == data, "bad-levels")
@@ -338,8 +339,8 @@ def _read_views(data: Mapping[str, Any], levels: Sequence[Levels], limits: _Limi
     if "product" in data:
         ranges: list[list[int]] = data["product"]
         _require(len(ranges) == count, "bad-views")
-        for own, chosen in zip(levels, ranges, strict=True):
-            _require(chosen == sorted(set(chosen)) and chosen[0] >= 0 and chosen[-1] < len(own), "bad-views")
+        for level, chosen in zip(levels, ranges, strict=True):
+            _require(chosen == sorted(set(chosen)) and chosen[0] >= 0 and chosen[-1] < len(level), "bad-views")
         limits.take(math.prod(map(len, ranges)), count)
         return list(itertools.product(*ranges))
     if "parities" in data:

@@ -79,4 +79,4 @@ def plan_channels(mechanism: str, planning: Planning) -> list[ChannelPlan]:
         example = name if name in LAYOUTS else f"{name}(2)"
         message = f"{mechanism!r} has a number it does not take, or lacks one. Write mechanism={example!r}."
         raise LayoutError(message, code="mechanism-number")
-    raise UnknownNameError("mechanism", name, ["auto", *(one.replace("(k)", "(2)") for one in LAYOUTS)])
+    raise UnknownNameError("mechanism", name, ["auto", *(layout.replace("(k)", "(2)") for layout in LAYOUTS)])

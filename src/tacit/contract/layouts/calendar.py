@@ -51,13 +51,17 @@ def _quarter(day: datetime.date) -> tuple[int, int]:
 
 def _partitions(values: list[Any], keys: Iterable[Callable[[Any], Hashable]]) -> Calendar:
     """Return where each key changes, without partitions that tell nothing, repeat another or have too many cells."""
-    made: list[tuple[int, ...]] = []
+    partitions: list[tuple[int, ...]] = []
     for key in keys:
         names = [key(value) for value in values]
         starts = tuple(i for i, name in enumerate(names) if not i or name != names[i - 1])
-        if 2 <= len(starts) <= COARSE and len(starts) < len(values) and (not made or len(starts) > len(made[-1])):
-            made.append(starts)
-    return tuple(made)
+        if (
+            2 <= len(starts) <= COARSE
+            and len(starts) < len(values)
+            and (not partitions or len(starts) > len(partitions[-1]))
+        ):
+            partitions.append(starts)
+    return tuple(partitions)
 
 
 def copy_size(attributes: int) -> int:

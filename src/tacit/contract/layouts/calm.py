@@ -85,5 +85,7 @@ def calm(planning: Planning) -> list[ChannelPlan]:
     check_number("calm", number, len(levels))
     sizes = [attribute.size for attribute in levels]
     sets = view_sets(sizes, expected.people("calm"), float(expected.epsilon), number)
-    views = tuple(tuple(own.finest if i in one else 0 for i, own in enumerate(levels)) for one in map(set, sets))
+    views = tuple(
+        tuple(level.finest if i in shown else 0 for i, level in enumerate(levels)) for shown in map(set, sets)
+    )
     return [ChannelPlan(f"calm({number})", Fraction(1), views)]

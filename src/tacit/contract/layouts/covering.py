@@ -62,7 +62,8 @@ def _greedy(attributes: int, size: int, covered: int) -> Sets:
         while len(chosen) < size:
             gains = {
                 i: sum(
-                    tuple(sorted((*rest, i))) in left for rest in itertools.combinations(sorted(chosen), covered - 1)
+                    tuple(sorted((*others, i))) in left
+                    for others in itertools.combinations(sorted(chosen), covered - 1)
                 )
                 for i in range(attributes)
                 if i not in chosen
@@ -94,8 +95,8 @@ def spread(attributes: int, size: int, count: int) -> Sets:
             score[chosen] = np.inf
             ranked = (tuple(sorted((*chosen, int(i)))) for i in np.argsort(score, kind="stable")[: -len(chosen)])
             last = len(chosen) == size - 1
-            chosen = list(next((one for one in ranked if not (last and one in sets)), ())) or list(
-                next(one for one in spare if one not in sets)
+            chosen = list(next((candidate for candidate in ranked if not (last and candidate in sets)), ())) or list(
+                next(candidate for candidate in spare if candidate not in sets)
             )
         sets[tuple(chosen)] = None
         uses[chosen] += 1

@@ -62,55 +62,57 @@ def design_sets(
     ``points``, single values of attributes that are larger than their copies keep the share that they have among nested
     levels. ``people`` is their expected number, with what attributes are ordered.
     """
-    nested = Sets({own: [family.nested for family in some] for own, some in families.items()}, epsilon)
-    levels = {own: math.prod(len(axis.shares) for axis in axes) for own, axes in nested.axes.items()}
-    before = nested.variances(questions, {own: count / sum(levels.values()) for own, count in levels.items()})
+    nested = Sets({shown: [family.nested for family in of_set] for shown, of_set in families.items()}, epsilon)
+    levels = {shown: math.prod(len(axis.shares) for axis in axes) for shown, axes in nested.axes.items()}
+    before = nested.variances(questions, {shown: count / sum(levels.values()) for shown, count in levels.items()})
     before = pool_means(questions, before)
-    weights = [one.weight for one in questions]
-    asked = {one.attributes for one in questions}
-    rest = [own for own in families if own not in asked and len(own) < 3]
-    floors = dict.fromkeys(rest, UNASKED / max(1, len(rest)))
+    weights = [question.weight for question in questions]
+    sets_asked = {question.attributes for question in questions}
+    unasked = [shown for shown in families if shown not in sets_asked and len(shown) < 3]
+    floors = dict.fromkeys(unasked, UNASKED / max(1, len(unasked)))
     tried: list[tuple[float, float, Sets, Shares]] = []
     for _ in range(ROUNDS if len(families) <= MANY_SETS else 1):
-        wanted = [replace(one, weight=w / old) for w, old, one in zip(weights, before, questions, strict=True)]
+        wanted = [
+            replace(question, weight=w / old) for w, old, question in zip(weights, before, questions, strict=True)
+        ]
         sets = Sets(families, epsilon, points=points)
         shares = sets.design(wanted, dict.fromkeys(families, 1 / len(families)), floors)
         after = pool_means(questions, sets.variances(questions, shares))
         ratios = [new / old for new, old in zip(after, before, strict=True)]
-        mean = sum(one.weight * ratio for one, ratio in zip(questions, ratios, strict=True))
+        mean = sum(question.weight * ratio for question, ratio in zip(questions, ratios, strict=True))
         tried.append((max(1.0, *ratios), mean, sets, shares))
         if max(ratios) <= 1:
             break
         weights = [weight * max(1.0, ratio) ** 3 for weight, ratio in zip(weights, ratios, strict=True)]
-    _, _, sets, shares = min(tried, key=lambda one: one[:2])
+    _, _, sets, shares = min(tried, key=lambda trial: trial[:2])
     if people:
         shares = steer(sets, shares, questions, *people, anything=points)
-    kept = _drop_small(shares, asked)
-    return [_drop_rare(own, share, families[own], sets.axes[own]) for own, share in kept.items()]
+    large = _drop_small(shares, sets_asked)
+    return [_drop_rare(shown, share, families[shown], sets.axes[shown]) for shown, share in large.items()]
 
 
 def design_variances(designs: Sequence[SetDesign], questions: Sequence[Question], epsilon: float) -> list[float]:
     """Return the variance of questions per report, over uniform records, with views as designed."""
-    sets = Sets({one.attributes: one.families for one in designs}, epsilon)
-    sets.take({one.attributes: one.groups for one in designs})
-    return sets.variances(questions, {one.attributes: one.share for one in designs})
+    sets = Sets({design.attributes: design.families for design in designs}, epsilon)
+    sets.take({design.attributes: design.groups for design in designs})
+    return sets.variances(questions, {design.attributes: design.share for design in designs})
 
 
-def _drop_small(shares: Shares, asked: set[Set]) -> Shares:
+def _drop_small(shares: Shares, sets_asked: set[Set]) -> Shares:
     """Return shares without sets that too few people would report, if another one is left for their questions."""
-    kept = dict(shares)
-    for own, share in sorted(shares.items(), key=lambda item: item[1]):
-        spare = len(own) > 2 and own not in asked
-        if share < LEAST_SET / len(shares) and (spare or any({*own} < {*other} for other in kept)):
-            del kept[own]
-    return {own: share / sum(kept.values()) for own, share in kept.items()}
+    large = dict(shares)
+    for shown, share in sorted(shares.items(), key=lambda item: item[1]):
+        spare = len(shown) > 2 and shown not in sets_asked
+        if share < LEAST_SET / len(shares) and (spare or any({*shown} < {*other} for other in large)):
+            del large[shown]
+    return {shown: share / sum(large.values()) for shown, share in large.items()}
 
 
-def _drop_rare(own: Set, share: float, families: Sequence[Family], axes: Sequence[Axis]) -> SetDesign:
+def _drop_rare(shown: Set, share: float, families: Sequence[Family], axes: Sequence[Axis]) -> SetDesign:
     """Return the design of a set without widths that too few people would report."""
-    kept = [
+    frequent = [
         [g for g, share in enumerate(axis.shares) if share >= LEAST_GROUP or g == len(axis.shares) - 1] for axis in axes
     ]
-    groups = [axis.shares[some] for axis, some in zip(axes, kept, strict=True)]
-    left = tuple(family.keep(some) for family, some in zip(families, kept, strict=True))
-    return SetDesign(own, share, left, tuple(shares / shares.sum() for shares in groups))
+    groups = [axis.shares[chosen] for axis, chosen in zip(axes, frequent, strict=True)]
+    left = tuple(family.keep(chosen) for family, chosen in zip(families, frequent, strict=True))
+    return SetDesign(shown, share, left, tuple(shares / shares.sum() for shares in groups))

@@ -31,7 +31,7 @@ def parity_count(sizes: Sequence[int], order: int) -> int:
     counts = [1] + [0] * order
     for size in sizes:
         masks = (1 << bits_of(size)) - 1
-        counts = [own + (masks * counts[i - 1] if i else 0) for i, own in enumerate(counts)]
+        counts = [count + (masks * counts[i - 1] if i else 0) for i, count in enumerate(counts)]
     return sum(counts[1:])
 
 
@@ -42,8 +42,8 @@ def parity_views(sizes: Sequence[int], order: int) -> list[View]:
     for count in range(1, order + 1):
         for chosen in itertools.combinations(telling, count):
             for masks in itertools.product(*(range(1, 1 << bits_of(sizes[i])) for i in chosen)):
-                given = dict(zip(chosen, masks, strict=True))
-                views.append(tuple(given.get(i, 0) for i in range(len(sizes))))
+                mask_of = dict(zip(chosen, masks, strict=True))
+                views.append(tuple(mask_of.get(i, 0) for i in range(len(sizes))))
     return views
 
 

@@ -44,8 +44,8 @@ def least_variance(grams: Sequence[Matrix], epsilon: float) -> float:
     values = math.prod(len(gram) for gram in grams)
     roots, total, trace = np.ones(1), 1.0, 1.0
     for gram in grams:
-        own = gram - (0.0 if len(grams) > 1 else 1.0) * _means(gram)
-        roots = np.multiply.outer(roots, np.sqrt(np.maximum(np.linalg.eigvalsh(own), 0.0))).ravel()
+        centred = gram - (0.0 if len(grams) > 1 else 1.0) * _means(gram)
+        roots = np.multiply.outer(roots, np.sqrt(np.maximum(np.linalg.eigvalsh(centred), 0.0))).ravel()
         total, trace = total * float(gram.sum()), trace * float(np.trace(gram))
     said = float(roots.sum() - (roots.max() if len(grams) > 1 else 0.0)) ** 2
     return (total / values + said / (_most_trace(values, epsilon) - 1) - trace) / values
@@ -53,8 +53,8 @@ def least_variance(grams: Sequence[Matrix], epsilon: float) -> float:
 
 def _means(gram: Matrix) -> Matrix:
     """Return what taking means out of both sides subtracts."""
-    made: Matrix = gram.mean(axis=0) + gram.mean(axis=1)[:, None] - gram.mean()
-    return made
+    means: Matrix = gram.mean(axis=0) + gram.mean(axis=1)[:, None] - gram.mean()
+    return means
 
 
 def _most_trace(values: int, epsilon: float) -> float:
@@ -70,21 +70,21 @@ def over_the_limit(designs: Sequence[SetDesign], shapes: Sequence[Shape], epsilo
     ``shapes`` are those of coarse copies. Classes for which the limit says nothing are left out.
     """
     classes: dict[str, list[Question]] = {}
-    for own in [design.attributes for design in designs if len(design.attributes) < 3][:MOST_SETS]:
-        some = [shapes[i] for i in own]
-        behind = " of two" if len(own) == 2 else ""
+    for attributes in [design.attributes for design in designs if len(design.attributes) < 3][:MOST_SETS]:
+        shapes_shown = [shapes[i] for i in attributes]
+        behind = " of two" if len(attributes) == 2 else ""
         grams: dict[str, Gram] = {"values": point_gram}
-        if all(one.ordered for one in some):
+        if all(shape.ordered for shape in shapes_shown):
             grams = {"ranges": range_gram, "values": point_gram}
         for name, gram in grams.items():
-            asked = {i: gram(one.values, one.null) for i, one in zip(own, some, strict=True)}
-            classes.setdefault(name + behind, []).append(Question(1.0, asked))
-    made = {}
+            gram_of = {i: gram(shape.values, shape.null) for i, shape in zip(attributes, shapes_shown, strict=True)}
+            classes.setdefault(name + behind, []).append(Question(1.0, gram_of))
+    ratios = {}
     for name, questions in classes.items():
         least = [least_variance(list(question.grams.values()), epsilon) for question in questions]
         if min(least) <= 0:
             continue
         ratio = math.exp(float(np.mean(np.log(np.array(design_variances(designs, questions, epsilon)) / least))))
         if ratio < FARTHEST:
-            made[name] = ratio
-    return made
+            ratios[name] = ratio
+    return ratios

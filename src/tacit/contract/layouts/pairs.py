@@ -22,8 +22,8 @@ __all__ = ["pairs"]
 def pairs(planning: Planning) -> list[ChannelPlan]:
     """Return one channel over all views of one or two attributes, at the levels that suit the people expected."""
     levels, depths = planning.levels, levels_for(planning.levels, planning.expected)
-    used = [range(1, len(own)) for own in levels] if depths is None else depths
-    heights = [len(own) for own in used]
+    used = [range(1, len(of_attribute)) for of_attribute in levels] if depths is None else depths
+    heights = [len(depths_used) for depths_used in used]
     count = sum(heights) + sum(a * b for a, b in itertools.combinations(heights, 2))
     if count > MAX_VIEWS:
         message = f"{count} views of one or two attributes; at most {MAX_VIEWS}. Use 'am(2)' or larger fanouts."

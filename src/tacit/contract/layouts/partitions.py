@@ -63,7 +63,8 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
             continue
         designs = _designs(shapes, sets, planning.expected, offsets)
         levels = [
-            _levels(shape, i, designs, own) for i, (shape, own) in enumerate(zip(shapes, planning.levels, strict=True))
+            _levels(shape, i, designs, levels)
+            for i, (shape, levels) in enumerate(zip(shapes, planning.levels, strict=True))
         ]
         views = _views(levels, designs, planning.extras)
         if len(views) <= MOST_VIEWS:
@@ -80,7 +81,7 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
 
 def _offset_choices(shapes: Sequence[Shape], expected: Expected) -> tuple[int, ...]:
     """Return the offsets of runs to be tried: more where there are few views, or where questions are known."""
-    telling = sum(one.values + one.null > 1 for one in shapes)
+    telling = sum(shape.values + shape.null > 1 for shape in shapes)
     many = telling == 1 or (bool(expected.asked) and telling <= 3)
     return (MANY_OFFSETS, RATIO, 2, 1) if many else (RATIO, 2, 1)
 
@@ -107,36 +108,37 @@ def _copy_size(shapes: Sequence[Shape]) -> int:
 
 
 def _shapes(planning: Planning) -> list[Shape]:
-    own = zip(planning.levels, planning.ordered, planning.calendars, strict=True)
+    attributes = zip(planning.levels, planning.ordered, planning.calendars, strict=True)
     return [
-        Shape(levels.size - levels.has_null, levels.has_null, ordered, calendar) for levels, ordered, calendar in own
+        Shape(levels.size - levels.has_null, levels.has_null, ordered, calendar)
+        for levels, ordered, calendar in attributes
     ]
 
 
 def _sets(shapes: Sequence[Shape]) -> tuple[tuple[int, ...], ...]:
     """Return each attribute that has several values alone, and every two of them together."""
-    telling = [i for i, one in enumerate(shapes) if one.values + one.null > 1]
-    return tuple(own for count in (1, 2) for own in itertools.combinations(telling, count))
+    telling = [i for i, shape in enumerate(shapes) if shape.values + shape.null > 1]
+    return tuple(shown for count in (1, 2) for shown in itertools.combinations(telling, count))
 
 
 def _larger_sets(shapes: Sequence[Shape]) -> list[tuple[int, ...]]:
     """Return all sets of three and more attributes, of a service of few."""
-    telling = [i for i, one in enumerate(shapes) if one.values + one.null > 1]
+    telling = [i for i, shape in enumerate(shapes) if shape.values + shape.null > 1]
     if len(telling) > MOST_TOGETHER:
         return []
-    return [own for count in range(3, len(telling) + 1) for own in itertools.combinations(telling, count)]
+    return [shown for count in range(3, len(telling) + 1) for shown in itertools.combinations(telling, count)]
 
 
 def _larger_families(shapes: Sequence[Shape], offsets: int) -> dict[tuple[int, ...], list[Family]]:
     """Return the partitions of the attributes of larger sets, with as many offsets as views allow."""
-    made = {}
-    for own in _larger_sets(shapes):
+    by_set = {}
+    for shown in _larger_sets(shapes):
         for count in range(min(offsets, 2), 0, -1):
-            families = [family_of(shapes[i], offsets=count) for i in own]
+            families = [family_of(shapes[i], offsets=count) for i in shown]
             if math.prod(len(family.levels) - 1 for family in families) <= LARGER:
-                made[own] = families
+                by_set[shown] = families
                 break
-    return made
+    return by_set
 
 
 def _most_views(shapes: Sequence[Shape], offsets: int) -> float:
@@ -151,39 +153,41 @@ def _designs(
     """Return the design for the questions that are expected, or else for all classes of questions."""
     if not expected.asked:
         return _standard_designs(tuple(shapes), sets, expected.epsilon, offsets, expected.users)
-    questions = merge_questions(question_of(one, shapes) for one in expected.asked)
-    asked = {one.attributes for one in questions}
-    summed = {one.attributes for one in questions if not counts_values(one.vectors)}
+    questions = merge_questions(question_of(question, shapes) for question in expected.asked)
+    sets_asked = {question.attributes for question in questions}
+    summed = {question.attributes for question in questions if not counts_values(question.vectors)}
     families = {
-        own: [family_of(shapes[i], means=_offsets_of_means(own, asked, summed), offsets=offsets) for i in own]
-        for own in sorted({*sets, *asked}, key=lambda own: (len(own), own))
+        shown: [
+            family_of(shapes[i], means=_offsets_of_means(shown, sets_asked, summed), offsets=offsets) for i in shown
+        ]
+        for shown in sorted({*sets, *sets_asked}, key=lambda shown: (len(shown), shown))
     }
     families = _larger_families(shapes, offsets) | families
     return design_sets(families, questions, float(expected.epsilon), people=_people(expected.users, shapes))
 
 
 def _people(users: int | None, shapes: Sequence[Shape]) -> tuple[int, list[bool]] | None:
-    return None if users is None else (users, [one.ordered for one in shapes])
+    return None if users is None else (users, [shape.ordered for shape in shapes])
 
 
-def _offsets_of_means(own: tuple[int, ...], asked: set[tuple[int, ...]], summed: set[tuple[int, ...]]) -> int:
-    if len(own) == 1:
-        return MANY_MEANS if own in asked else 0
-    return FEW_MEANS if own in summed else 0
+def _offsets_of_means(shown: tuple[int, ...], sets_asked: set[tuple[int, ...]], summed: set[tuple[int, ...]]) -> int:
+    if len(shown) == 1:
+        return MANY_MEANS if shown in sets_asked else 0
+    return FEW_MEANS if shown in summed else 0
 
 
-def question_of(asked: Asked, shapes: Sequence[Shape]) -> Question:
+def question_of(question: Asked, shapes: Sequence[Shape]) -> Question:
     """Return a question on the coarse copies of its attributes."""
     most = _copy_size(shapes)
-    vectors = {i: coarse_vector(vector, shapes[i], most) for i, vector in asked.vectors.items()}
-    return Question.of(asked.weight, vectors)
+    vectors = {i: coarse_vector(vector, shapes[i], most) for i, vector in question.vectors.items()}
+    return Question.of(question.weight, vectors)
 
 
-def mean_variance(planning: Planning, asked: Sequence[Asked]) -> float:
+def mean_variance(planning: Planning, questions_asked: Sequence[Asked]) -> float:
     """Return the mean variance of questions per report, over uniform records, without compiling any view."""
     shapes = _shapes(planning)
     designs = _designs(shapes, _sets(shapes), planning.expected, _offset_choices(shapes, planning.expected)[0])
-    questions = [question_of(one, shapes) for one in asked]
+    questions = [question_of(question, shapes) for question in questions_asked]
     return float(np.mean(design_variances(designs, questions, float(planning.expected.epsilon))))
 
 
@@ -197,7 +201,8 @@ def _standard_designs(
 ) -> list[SetDesign]:
     means = FEW_MEANS if len(sets) > 1 else SOME_MEANS
     families: dict[tuple[int, ...], list[Family]] = {
-        own: [family_of(shapes[i], means=means if len(own) == 1 else 0, offsets=offsets) for i in own] for own in sets
+        shown: [family_of(shapes[i], means=means if len(shown) == 1 else 0, offsets=offsets) for i in shown]
+        for shown in sets
     }
     questions = standard_questions(_copies(shapes), sets)
     if epsilon >= LARGE_BUDGET:
@@ -207,7 +212,7 @@ def _standard_designs(
 
 def _levels(shape: Shape, attribute: int, designs: Sequence[SetDesign], nested: Levels) -> Levels:
     """Return the partitions of an attribute that some set uses."""
-    pairs = [pair for one in designs for pair in zip(one.attributes, one.families, strict=True)]
+    pairs = [pair for design in designs for pair in zip(design.attributes, design.families, strict=True)]
     families = [family for i, family in pairs if i == attribute]
     used = {run for family in families for group in family.groups for run in group}
     dated = {starts for family in families for starts in family.dated}
@@ -220,32 +225,33 @@ def _levels(shape: Shape, attribute: int, designs: Sequence[SetDesign], nested: 
 def _views(levels: Sequence[Levels], designs: Sequence[SetDesign], extras: int) -> list[tuple[View, float]]:
     """Return all views with their shares of people."""
     runs = [
-        {level.starts or (level.width, level.offset): j for j, level in enumerate(own.levels) if j} for own in levels
+        {level.starts or (level.width, level.offset): j for j, level in enumerate(of_attribute.levels) if j}
+        for of_attribute in levels
     ]
     views: list[tuple[View, float]] = []
     if extras and len(designs) > 1:
         views.append(((0,) * len(levels), ROOT))
-    rest = 1 - sum(share for _, share in views)
-    for one in designs:
+    left = 1 - sum(share for _, share in views)
+    for design in designs:
         axes = [
             _places(family, groups, runs[i])
-            for i, family, groups in zip(one.attributes, one.families, one.groups, strict=True)
+            for i, family, groups in zip(design.attributes, design.families, design.groups, strict=True)
         ]
         for chosen in itertools.product(*axes):
-            view = dict(zip(one.attributes, (place for place, _ in chosen), strict=True))
-            share = rest * one.share * math.prod(share for _, share in chosen)
+            view = dict(zip(design.attributes, (place for place, _ in chosen), strict=True))
+            share = left * design.share * math.prod(share for _, share in chosen)
             views.append((tuple(view.get(i, 0) for i in range(len(levels))), share))
     return views
 
 
 def _places(family: Family, shares: Iterable[float], runs: dict[tuple[int, ...], int]) -> list[tuple[int, float]]:
     """Return the levels of a family's partitions with their shares; those that tell nothing are left out."""
-    made = []
+    listed = []
     groups: list[tuple[tuple[int, ...], ...]] = [*((starts,) for starts in family.dated), *family.groups]
     for group, share in zip(groups, shares, strict=True):
-        own = [runs[run] for run in group if run in runs]
-        made += [(place, share / len(own)) for place in own]
-    return made
+        places = [runs[run] for run in group if run in runs]
+        listed += [(place, share / len(places)) for place in places]
+    return listed
 
 
 def _weights(shares: np.ndarray, bits: int) -> tuple[int, ...]:

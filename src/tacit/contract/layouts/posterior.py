@@ -78,7 +78,10 @@ class Prospect:
     ) -> None:
         """Take the partitions of each attribute in each set, on copies of few values, with their real cells."""
         most, self._home, self._people = FUNCTIONS[len(home)], home, people
-        axes = [_axis(one.values, one.null, ordered[i], most) for i, (one, _) in zip(home, families[home], strict=True)]
+        axes = [
+            _axis(family.values, family.null, ordered[i], most)
+            for i, (family, _) in zip(home, families[home], strict=True)
+        ]
         self._vectors = dict(zip(home, (vectors for _, vectors in axes), strict=True))
         roots = np.ones(1)
         for some_roots, _ in axes:
@@ -89,22 +92,24 @@ class Prospect:
         self.groups: dict[Set, list[Matrix]] = {}
         self._says: dict[Set, Matrix] = {}
         self._seen: dict[Set, list[Matrix]] = {}
-        for own, some in families.items():
-            cells = [counts for _, counts in some]
+        for shown, partitions in families.items():
+            cells = [counts for _, counts in partitions]
             says = [information(math.prod(counts), grown) for counts in itertools.product(*cells)]
-            self._says[own] = np.array(says).reshape([len(counts) for counts in cells])
-            self._seen[own] = [_grams_of(one, ordered[i], most) for i, (one, _) in zip(own, some, strict=True)]
-            self.groups[own] = [np.full(len(counts), 1 / len(counts)) for counts in cells]
+            self._says[shown] = np.array(says).reshape([len(counts) for counts in cells])
+            self._seen[shown] = [
+                _grams_of(family, ordered[i], most) for i, (family, _) in zip(shown, partitions, strict=True)
+            ]
+            self.groups[shown] = [np.full(len(counts), 1 / len(counts)) for counts in cells]
         self.shares = dict.fromkeys(families, 1 / len(families))
 
     def gram_of(self, grams: Mapping[int, Matrix]) -> Matrix:
         """Return a mean Gram matrix of questions on the eigenvectors; attributes they do not ask about are summed."""
-        whole: Matrix = np.ones((1, 1))
+        product: Matrix = np.ones((1, 1))
         for i in self._home:
             vectors, ones = self._vectors[i], self._ones[i]
-            own = vectors.T @ grams[i] @ vectors if i in grams else np.outer(ones, ones)
-            whole = np.asarray(np.kron(whole, own), np.float64)
-        return whole
+            shown = vectors.T @ grams[i] @ vectors if i in grams else np.outer(ones, ones)
+            product = np.asarray(np.kron(product, shown), np.float64)
+        return product
 
     def error(self, wanted: Matrix) -> float:
         """Return the mean squared error of questions that is left, as a share of the people squared."""
@@ -120,16 +125,18 @@ class Prospect:
             left = self._posterior()
             sharp = left @ wanted @ left
             roots = {}
-            for own, groups in self.groups.items():
-                saved = self._says[own] * self._about(own, sharp)
+            for shown, groups in self.groups.items():
+                saved = self._says[shown] * self._about(shown, sharp)
                 for axis, shares in enumerate(groups):
                     saved = saved * _along(shares, axis, saved.ndim)
-                roots[own] = math.sqrt(max(float(saved.sum()), 0.0)) * self.shares[own]
+                roots[shown] = math.sqrt(max(float(saved.sum()), 0.0)) * self.shares[shown]
                 sums = [saved.sum(axis=tuple(k for k in range(saved.ndim) if k != axis)) for axis in range(saved.ndim)]
-                self.groups[own] = [_multiply_shares(part, shares) for part, shares in zip(sums, groups, strict=True)]
+                self.groups[shown] = [_multiply_shares(part, shares) for part, shares in zip(sums, groups, strict=True)]
             total = sum(roots.values())
-            kept = {own: max(root / total, least if own == self._home else FEWEST) for own, root in roots.items()}
-            self.shares = {own: share / sum(kept.values()) for own, share in kept.items()}
+            floored = {
+                shown: max(root / total, least if shown == self._home else FEWEST) for shown, root in roots.items()
+            }
+            self.shares = {shown: share / sum(floored.values()) for shown, share in floored.items()}
 
     def _posterior(self) -> Matrix:
         said = sum(self.shares[group] * self._matrix(group) for group in self.groups)
@@ -141,37 +148,37 @@ class Prospect:
         for i in self._home:
             ones = np.multiply.outer(ones, self._ones[i]).ravel()
         total = covariance @ ones
-        given: Matrix = covariance - np.outer(total, total) / float(ones @ total)
-        return given
+        centred: Matrix = covariance - np.outer(total, total) / float(ones @ total)
+        return centred
 
-    def _matrix(self, own: Set) -> Matrix:
+    def _matrix(self, shown: Set) -> Matrix:
         """Return what one report of a set says."""
-        views = self._says[own]
-        for axis, shares in enumerate(self.groups[own]):
+        views = self._says[shown]
+        for axis, shares in enumerate(self.groups[shown]):
             views = views * _along(shares, axis, views.ndim)
-        seen = self._seen[own]
-        if len(own) == 2:
+        seen = self._seen[shown]
+        if len(shown) == 2:
             a, b = seen[0].shape[1], seen[1].shape[1]
-            made: Matrix = np.einsum("gh,gik,hjl->ijkl", views, *seen, optimize=True).reshape(a * b, a * b)
-            return made
-        whole: Matrix = np.ones((1, 1))
+            matrix: Matrix = np.einsum("gh,gik,hjl->ijkl", views, *seen, optimize=True).reshape(a * b, a * b)
+            return matrix
+        product: Matrix = np.ones((1, 1))
         alone = np.tensordot(views, seen[0], 1)
         for i in self._home:
-            whole = np.asarray(
-                np.kron(whole, alone if (i,) == own else np.outer(self._ones[i], self._ones[i])), np.float64
+            product = np.asarray(
+                np.kron(product, alone if (i,) == shown else np.outer(self._ones[i], self._ones[i])), np.float64
             )
-        return whole
+        return product
 
-    def _about(self, own: Set, sharp: Matrix) -> Matrix:
+    def _about(self, shown: Set, sharp: Matrix) -> Matrix:
         """Return for every view of a set the trace of its W'W times a matrix."""
-        seen = self._seen[own]
+        seen = self._seen[shown]
         if len(self._home) == 1:
             return np.tensordot(seen[0], sharp, 2)
         four = sharp.reshape([len(self._ones[i]) for i in self._home] * 2)
-        if len(own) == 2:
-            made: Matrix = np.einsum("ijkl,gik,hjl->gh", four, *seen, optimize=True)
-            return made
-        first = own[0] == self._home[0]
+        if len(shown) == 2:
+            traces: Matrix = np.einsum("ijkl,gik,hjl->gh", four, *seen, optimize=True)
+            return traces
+        first = shown[0] == self._home[0]
         ones = self._ones[self._home[1] if first else self._home[0]]
         summed = np.einsum("ijkl,j,l->ik" if first else "ijkl,i,k->jl", four, ones, ones)
         return np.tensordot(seen[0], summed, 2)
@@ -186,5 +193,5 @@ def _multiply_shares(saved: Matrix, shares: Matrix) -> Matrix:
     roots = np.sqrt(np.maximum(saved * shares, 0.0))
     roots /= roots.sum()
     roots[-1] = max(roots[-1], FLOOR)
-    made: Matrix = roots / roots.sum()
-    return made
+    normalised: Matrix = roots / roots.sum()
+    return normalised

@@ -51,11 +51,11 @@ def pool_means(questions: Sequence[Question | Asked], variances: Sequence[float]
     Of a kind are counts about the same attributes, of single values or of several: their errors are all in people. So a
     design for ranges has the least mean variance, instead of treating narrow ranges as well as wide ones.
     """
-    kinds = [_kind_of(one) for one in questions]
+    kinds = [_kind_of(question) for question in questions]
     sums: dict[object, tuple[float, float]] = {}
-    for kind, one, variance in zip(kinds, questions, variances, strict=True):
+    for kind, question, variance in zip(kinds, questions, variances, strict=True):
         weight, total = sums.get(kind, (0.0, 0.0))
-        sums[kind] = weight + one.weight, total + one.weight * variance
+        sums[kind] = weight + question.weight, total + question.weight * variance
     return [sums[kind][1] / sums[kind][0] for kind in kinds]
 
 
@@ -68,40 +68,42 @@ def _kind_of(question: Question | Asked) -> object:
 
 def counts_values(vectors: Mapping[int, Matrix]) -> bool:
     """Tell whether a question is a count: its vectors are 0 and 1."""
-    return bool(vectors) and all(np.isin(own, (0.0, 1.0)).all() for own in vectors.values())
+    return bool(vectors) and all(np.isin(vector, (0.0, 1.0)).all() for vector in vectors.values())
 
 
 class Grams:
     """The Gram matrices of several questions about one attribute; of single vectors, the vectors stand for them."""
 
     def __init__(self, questions: Sequence[Question], attribute: int) -> None:
-        self._single = [k for k, one in enumerate(questions) if one.vectors]
-        self._several = [k for k, one in enumerate(questions) if not one.vectors]
+        self._single = [k for k, question in enumerate(questions) if question.vectors]
+        self._several = [k for k, question in enumerate(questions) if not question.vectors]
         size = len(questions[0].grams[attribute])
         self._vectors = np.array([questions[k].vectors[attribute] for k in self._single]).reshape(-1, size)
         self._grams = np.array([questions[k].grams[attribute] for k in self._several]).reshape(-1, size, size)
 
     def traces(self, matrix: Matrix) -> Matrix:
         """Return for each question the trace of its Gram matrix times a symmetric matrix."""
-        made = np.zeros(len(self._single) + len(self._several))
-        made[self._single] = np.einsum("qi,qi->q", self._vectors @ matrix, self._vectors)
-        made[self._several] = np.tensordot(self._grams, matrix, axes=2)
-        return made
+        traces = np.zeros(len(self._single) + len(self._several))
+        traces[self._single] = np.einsum("qi,qi->q", self._vectors @ matrix, self._vectors)
+        traces[self._several] = np.tensordot(self._grams, matrix, axes=2)
+        return traces
 
     def total(self, weights: Matrix) -> Matrix:
         """Return the weighted sum of the Gram matrices."""
         single = self._vectors.T @ (weights[self._single, None] * self._vectors)
-        whole: Matrix = single + np.tensordot(weights[self._several], self._grams, axes=1)
-        return whole
+        total: Matrix = single + np.tensordot(weights[self._several], self._grams, axes=1)
+        return total
 
 
 def merge_questions(questions: Iterable[Question]) -> list[Question]:
     """Return the same questions, those that occur several times once, with the sum of their weights."""
-    made: dict[object, Question] = {}
-    for one in questions:
-        key = tuple((i, one.vectors[i].tobytes()) for i in one.attributes) if one.vectors else id(one)
-        made[key] = replace(one, weight=one.weight + (made[key].weight if key in made else 0.0))
-    return list(made.values())
+    merged: dict[object, Question] = {}
+    for question in questions:
+        key = (
+            tuple((i, question.vectors[i].tobytes()) for i in question.attributes) if question.vectors else id(question)
+        )
+        merged[key] = replace(question, weight=question.weight + (merged[key].weight if key in merged else 0.0))
+    return list(merged.values())
 
 
 def standard_questions(shapes: Sequence[Shape], sets: Sequence[tuple[int, ...]]) -> list[Question]:
@@ -110,27 +112,27 @@ def standard_questions(shapes: Sequence[Shape], sets: Sequence[tuple[int, ...]])
     Of one attribute: ranges, single values, and its values (sums and means); of two: ranges of both, and values of one
     under a range of the other. Categories have single values for ranges; dates also months, quarters and years.
     """
-    asked = []
-    for own in sets:
-        some = {i: (range_gram if shapes[i].ordered else point_gram)(*shapes[i][:2]) for i in own}
-        if len(own) == 1:
-            values, null, ordered, calendar = shapes[own[0]]
+    questions = []
+    for attributes in sets:
+        gram_of = {i: (range_gram if shapes[i].ordered else point_gram)(*shapes[i][:2]) for i in attributes}
+        if len(attributes) == 1:
+            values, null, ordered, calendar = shapes[attributes[0]]
             grams = [range_gram, point_gram, value_gram] if ordered else [point_gram]
-            asked += [Question(1.0, {own[0]: gram(values, null)}) for gram in grams]
+            questions += [Question(1.0, {attributes[0]: gram(values, null)}) for gram in grams]
             if calendar:
-                asked.append(Question(1.0, {own[0]: calendar_gram(values, null, calendar)}))
-        elif len(own) == 2:
-            asked.append(Question(1.0, some))
-            if any(shapes[i].ordered for i in own):
-                asked.append(Question(1.0, {i: point_gram(*shapes[i][:2]) for i in own}))
-            for i in own:
+                questions.append(Question(1.0, {attributes[0]: calendar_gram(values, null, calendar)}))
+        elif len(attributes) == 2:
+            questions.append(Question(1.0, gram_of))
+            if any(shapes[i].ordered for i in attributes):
+                questions.append(Question(1.0, {i: point_gram(*shapes[i][:2]) for i in attributes}))
+            for i in attributes:
                 if shapes[i].calendar:
                     months = calendar_gram(shapes[i].values, shapes[i].null, shapes[i].calendar)
-                    asked.append(Question(1.0, some | {i: months}))
+                    questions.append(Question(1.0, gram_of | {i: months}))
                 if shapes[i].ordered:
-                    asked.append(Question(0.5, some | {i: value_gram(*shapes[i][:2])}))
-                    asked.append(Question(0.5, some | {i: centred_gram(*shapes[i][:2])}))
-    return asked
+                    questions.append(Question(0.5, gram_of | {i: value_gram(*shapes[i][:2])}))
+                    questions.append(Question(0.5, gram_of | {i: centred_gram(*shapes[i][:2])}))
+    return questions
 
 
 def coarse_vector(vector: Matrix, shape: Shape, most: int) -> Matrix:

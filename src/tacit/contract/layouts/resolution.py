@@ -53,21 +53,25 @@ def explain_levels(levels: Sequence[Levels], expected: Expected) -> str:
         return ""
     chosen = levels_for(levels, expected)
     texts = [
-        "-".join(str(own[depth].cells) for depth in some) for own, some in zip(levels, chosen, strict=True) if some
+        "-".join(str(level[depth].cells) for depth in depths)
+        for level, depths in zip(levels, chosen, strict=True)
+        if depths
     ]
     shown = f"{texts[0]} of each attribute" if len(set(texts)) == 1 else ", ".join(texts)
     shown = shown if len(shown) <= MOST_WORDS else shown[:MOST_WORDS] + "…"
     return f"cells of levels for {expected.users:,} people, noise against uneven cells: {shown}"
 
 
-def _choose_levels(own: Levels, noise: float) -> tuple[int, ...]:
-    if not own.finest:
+def _choose_levels(levels: Levels, noise: float) -> tuple[int, ...]:
+    if not levels.finest:
         return ()
-    depths = range(max(1, own.finest - MOST_LEVELS), own.finest)
+    depths = range(max(1, levels.finest - MOST_LEVELS), levels.finest)
     choices = [
-        (*some, own.finest) for count in range(len(depths) + 1) for some in itertools.combinations(depths, count)
+        (*coarser, levels.finest)
+        for count in range(len(depths) + 1)
+        for coarser in itertools.combinations(depths, count)
     ]
-    judged = [(_errors([own[depth].cells for depth in choice], noise), choice) for choice in choices]
+    judged = [(_errors([levels[depth].cells for depth in choice], noise), choice) for choice in choices]
     bound = SLACK * min(unbiased for (unbiased, _), _ in judged)
     return min(((error, len(choice), choice) for (unbiased, error), choice in judged if unbiased <= bound))[2]
 

@@ -63,21 +63,21 @@ Views = Callable[[Sequence[Levels], Sources], Iterable[View]]
 
 
 def _sr_hio(levels: Sequence[Levels], derived: Sources) -> Iterator[View]:
-    return itertools.product(*(range(len(one)) for one in (*levels, *derived.values())))
+    return itertools.product(*(range(len(level)) for level in (*levels, *derived.values())))
 
 
 def _partition(levels: Sequence[Levels], derived: Sources, *, plain: bool) -> Iterator[View]:
     """Yield HIO's views for each derived attribute: beside the attribute it is made of, or in its place."""
-    for own in derived:
-        kept = [range(len(one) if plain or i != own else 1) for i, one in enumerate(levels)]
-        made = [range(len(one) if source == own else 1) for source, one in derived.items()]
-        yield from itertools.product(*kept, *made)
+    for rounded in derived:
+        plain_ranges = [range(len(level) if plain or i != rounded else 1) for i, level in enumerate(levels)]
+        derived_ranges = [range(len(level) if source == rounded else 1) for source, level in derived.items()]
+        yield from itertools.product(*plain_ranges, *derived_ranges)
 
 
 def _amg(levels: Sequence[Levels], derived: Sources) -> Iterator[View]:
     finest = [level.finest for level in levels]
-    for own in derived:
-        yield (*finest, *(one.finest if source == own else 0 for source, one in derived.items()))
+    for rounded in derived:
+        yield (*finest, *(level.finest if source == rounded else 0 for source, level in derived.items()))
 
 
 ROUNDED: dict[str, tuple[Kind, Views]] = {
@@ -103,7 +103,7 @@ def derive(layout: str, service: Service) -> tuple[Derived, ...]:
     if not derived or any(attribute.null for attribute in attributes):
         message = f"{layout} needs an ordinal attribute to round, and does not support NULL. Use hio."
         raise LayoutError(message, code="layout-out-of-range")
-    if any(attributes[one.source].size < 2 for one in derived):
+    if any(attributes[attribute.source].size < 2 for attribute in derived):
         message = f"{layout}: an attribute with a single value cannot be rounded. Remove it."
         raise LayoutError(message, code="layout-out-of-range")
     return derived

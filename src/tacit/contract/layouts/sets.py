@@ -75,8 +75,8 @@ class Axis:
 
     def traces(self, matrix: Matrix) -> Matrix:
         """Return for each width the trace of what it says times a symmetric matrix."""
-        made: Matrix = self.says * np.tensordot(self._plain, matrix, axes=2)
-        return made
+        traces: Matrix = self.says * np.tensordot(self._plain, matrix, axes=2)
+        return traces
 
     @property
     def known_inverse(self) -> Matrix:
@@ -97,9 +97,9 @@ class _Asked:
 
     def __init__(self, home: Set, questions: Sequence[Question], places: Sequence[int]) -> None:
         self.home, self.places = home, list(places)
-        own = [questions[place] for place in places]
-        self.weights = np.array([one.weight for one in own])
-        self.grams = {i: Grams(own, i) for i in home}
+        shown = [questions[place] for place in places]
+        self.weights = np.array([question.weight for question in shown])
+        self.grams = {i: Grams(shown, i) for i in home}
 
 
 class Sets:
@@ -108,84 +108,89 @@ class Sets:
     def __init__(self, families: SetFamilies, epsilon: float, *, points: bool = False) -> None:
         grown = math.exp(min(epsilon, 30.0))
         self.epsilon, self._families = epsilon, families
-        self._most = copy_size(len({i for own in families for i in own}))
+        self._most = copy_size(len({i for shown in families for i in shown}))
         self.axes: dict[Set, list[Axis]] = {}
         self.says: dict[Set, float] = {}
         self._logs: dict[Set, Matrix] = {}
         self.showing: dict[int, list[Set]] = {}
-        for own, some in families.items():
-            cells = itertools.product(*(family.cells() for family in some))
+        for shown, families_of_set in families.items():
+            cells = itertools.product(*(family.cells() for family in families_of_set))
             logs = np.log([information(math.prod(counts), grown) for counts in cells])
-            copies = [coarse_copy(family, self._most) for family in some]
+            copies = [coarse_copy(family, self._most) for family in families_of_set]
             floors = [
                 POINTS / len(family.nested.groups) if points and copy.values < family.values else FLOOR
-                for family, copy in zip(some, copies, strict=True)
+                for family, copy in zip(families_of_set, copies, strict=True)
             ]
-            self.axes[own] = [Axis(*parts) for parts in zip(copies, floors, strict=True)]
-            self._logs[own] = logs.reshape([len(axis.shares) for axis in self.axes[own]])
-            for i in own:
-                self.showing.setdefault(i, []).append(own)
+            self.axes[shown] = [Axis(*parts) for parts in zip(copies, floors, strict=True)]
+            self._logs[shown] = logs.reshape([len(axis.shares) for axis in self.axes[shown]])
+            for i in shown:
+                self.showing.setdefault(i, []).append(shown)
         self._refresh()
 
-    def partitions(self, own: Set) -> list[tuple[Family, list[float]]]:
+    def partitions(self, shown: Set) -> list[tuple[Family, list[float]]]:
         """Return the partitions of each attribute of a set, on its coarse copy, and how many cells they really have."""
-        return [(coarse_copy(family, self._most), family.cells()) for family in self._families[own]]
+        return [(coarse_copy(family, self._most), family.cells()) for family in self._families[shown]]
 
     def take(self, groups: Mapping[Set, Sequence[Matrix]]) -> None:
         """Take shares of widths as given."""
-        for own, some in groups.items():
-            for axis, shares in zip(self.axes[own], some, strict=True):
+        for shown, groups_of_set in groups.items():
+            for axis, shares in zip(self.axes[shown], groups_of_set, strict=True):
                 axis.shares = shares
         self._refresh()
 
     def _refresh(self) -> None:
         alike: dict[object, tuple[Matrix, Matrix]] = {}
-        for own, axes in self.axes.items():
-            self._fit_information(own)
+        for shown, axes in self.axes.items():
+            self._fit_information(shown)
             for axis in axes:
                 axis.refresh(alike)
 
-    def _fit_information(self, own: Set) -> None:
+    def _fit_information(self, shown: Set) -> None:
         """Take what views say, less for few cells, for a product over attributes: the nearest one where people are."""
-        logs, axes = self._logs[own], self.axes[own]
+        logs, axes = self._logs[shown], self.axes[shown]
         mean = logs
         for axis in reversed(axes):
             mean = mean @ axis.shares
         for k, axis in enumerate(axes):
             alone = np.moveaxis(logs, k, 0)
-            for other in reversed([one for one in axes if one is not axis]):
+            for other in reversed([candidate for candidate in axes if candidate is not axis]):
                 alone = alone @ other.shares
             axis.says = np.exp(alone - mean)
-        self.says[own] = math.exp(float(mean))
+        self.says[shown] = math.exp(float(mean))
 
     def variances(self, questions: Sequence[Question], shares: Shares) -> list[float]:
         """Return the variance of each question per report, over uniform records."""
-        made = np.zeros(len(questions))
+        variances = np.zeros(len(questions))
         inverses = {i: self._inverse(i, shares) for question in questions for i in question.attributes}
-        for asked in _by_home(questions):
-            made[asked.places] = _Costs(self, asked, shares, inverses).variances()
+        for group in _by_home(questions):
+            variances[group.places] = _Costs(self, group, shares, inverses).variances()
         # at large epsilon squares are about as large as what estimates do not add
         spreads = np.array([question.spread for question in questions])
-        return [float(value) for value in np.maximum(made - spreads, made / 50)]
+        return [float(value) for value in np.maximum(variances - spreads, variances / 50)]
 
     def _inverse(self, attribute: int, shares: Shares) -> Matrix:
         """Return the inverse of what all sets say about an attribute, means taken out."""
-        whole: Matrix = sum(
-            (shares[own] * self.scale(own, attribute)) * self.axis(own, attribute).matrix
-            for own in self.showing[attribute]
+        information_matrix: Matrix = sum(
+            (shares[shown] * self.scale(shown, attribute)) * self.axis(shown, attribute).matrix
+            for shown in self.showing[attribute]
         )  # type: ignore[assignment]
-        size = len(whole)
-        centred = whole - whole.mean(axis=0) - whole.mean(axis=1)[:, None] + whole.mean()
+        size = len(information_matrix)
+        centred = (
+            information_matrix
+            - information_matrix.mean(axis=0)
+            - information_matrix.mean(axis=1)[:, None]
+            + information_matrix.mean()
+        )
         return np.asarray(np.linalg.inv(centred + np.trace(centred) / size**2) - size / np.trace(centred) / size)
 
-    def axis(self, own: Set, attribute: int) -> Axis:
+    def axis(self, shown: Set, attribute: int) -> Axis:
         """Return an attribute's partitions in a set."""
-        return self.axes[own][own.index(attribute)]
+        return self.axes[shown][shown.index(attribute)]
 
-    def scale(self, own: Set, *attributes: int) -> float:
+    def scale(self, shown: Set, *attributes: int) -> float:
         """Return what one report of a set says about some of its attributes, relative to the product of its axes."""
-        others = (axis.total for i, axis in zip(own, self.axes[own], strict=True) if i not in attributes)
-        return self.says[own] / math.prod(others)
+        others = (axis.total for i, axis in zip(shown, self.axes[shown], strict=True) if i not in attributes)
+        return self.says[shown] / math.prod(others)
 
     def design(self, questions: Sequence[Question], shares: Shares, floors: Shares) -> Shares:
         """Find shares of sets, and of the widths of their attributes, with the least mean variance.
@@ -195,22 +200,24 @@ class Sets:
         """
         by_home, cost = _by_home(questions), math.inf
         for _ in range(STEPS):
-            inverses = {i: self._inverse(i, shares) for asked in by_home for i in asked.home}
+            inverses = {i: self._inverse(i, shares) for group in by_home for i in group.home}
             gains = _Gains(self, shares)
             wanted = {i: np.zeros_like(inverse) for i, inverse in inverses.items()}
-            for asked in by_home:
-                costs = _Costs(self, asked, shares, inverses)
+            for group in by_home:
+                costs = _Costs(self, group, shares, inverses)
                 for i, gram in costs.add_gains(gains).items():
                     wanted[i] += gram
             for i, gram in wanted.items():
                 gains.add_alone(i, inverses[i] @ gram @ inverses[i])
-            roots = {own: shares[own] * (max(gains.of_sets[own], 0.0) / shares[own]) ** POWER for own in shares}
+            roots = {
+                shown: shares[shown] * (max(gains.of_sets[shown], 0.0) / shares[shown]) ** POWER for shown in shares
+            }
             total = sum(roots.values())
-            kept = {own: max(root / total, floors.get(own, LEAST)) for own, root in roots.items()}
-            shares = {own: share / sum(kept.values()) for own, share in kept.items()}
-            for own, axes in self.axes.items():
-                for axis, some in zip(axes, gains.of_axes[own], strict=True):
-                    axis.step(some)
+            floored = {shown: max(root / total, floors.get(shown, LEAST)) for shown, root in roots.items()}
+            shares = {shown: share / sum(floored.values()) for shown, share in floored.items()}
+            for shown, axes in self.axes.items():
+                for axis, gains_of_axis in zip(axes, gains.of_axes[shown], strict=True):
+                    axis.step(gains_of_axis)
             self._refresh()
             before, cost = cost, sum(gains.of_sets.values())
             if before < cost * (1 + ENOUGH):
@@ -224,124 +231,124 @@ class _Gains:
     def __init__(self, sets: Sets, shares: Shares) -> None:
         self._sets, self._shares = sets, shares
         self.of_sets = dict.fromkeys(shares, 0.0)
-        self.of_axes = {own: [np.zeros(len(axis.shares)) for axis in axes] for own, axes in sets.axes.items()}
+        self.of_axes = {shown: [np.zeros(len(axis.shares)) for axis in axes] for shown, axes in sets.axes.items()}
         self._ones: dict[tuple[Set, int], Matrix] = {}
 
     def add_alone(self, attribute: int, sharp: Matrix) -> None:
         """Add what every set that shows an attribute saves of questions about it alone."""
-        for own in self._sets.showing[attribute]:
-            axis = self._sets.axis(own, attribute)
-            says = self._shares[own] * self._sets.scale(own, attribute)
+        for shown in self._sets.showing[attribute]:
+            axis = self._sets.axis(shown, attribute)
+            says = self._shares[shown] * self._sets.scale(shown, attribute)
             saved = says * axis.traces(sharp)
             part = float(saved @ axis.shares)
-            self.of_sets[own] += part
-            for i, gains in zip(own, self.of_axes[own], strict=True):
-                gains += saved if i == attribute else part * self.of_ones(own, i)
+            self.of_sets[shown] += part
+            for i, gains in zip(shown, self.of_axes[shown], strict=True):
+                gains += saved if i == attribute else part * self.of_ones(shown, i)
 
-    def of_ones(self, own: Set, attribute: int) -> Matrix:
+    def of_ones(self, shown: Set, attribute: int) -> Matrix:
         """Return what each width of an attribute saves of reading the vector 1, as parts of 1."""
-        if (own, attribute) not in self._ones:
-            axis = self._sets.axis(own, attribute)
-            self._ones[own, attribute] = axis.traces(np.outer(axis.ones, axis.ones)) / axis.total
-        return self._ones[own, attribute]
+        if (shown, attribute) not in self._ones:
+            axis = self._sets.axis(shown, attribute)
+            self._ones[shown, attribute] = axis.traces(np.outer(axis.ones, axis.ones)) / axis.total
+        return self._ones[shown, attribute]
 
-    def add_together(self, own: Set, parts: Mapping[int, tuple[Matrix, float]], rest: float) -> None:
-        """Add what a set saves: for each attribute asked about a matrix by widths, and by 1; ``rest`` by others' 1."""
-        for i, gains in zip(own, self.of_axes[own], strict=True):
+    def add_together(self, shown: Set, parts: Mapping[int, tuple[Matrix, float]], others: float) -> None:
+        """Add what a set saves: by widths and by 1 of attributes in ``parts``, ``others`` by 1 of each other one."""
+        for i, gains in zip(shown, self.of_axes[shown], strict=True):
             if i in parts:
                 sharp, ones = parts[i]
-                gains += self._sets.axis(own, i).traces(sharp) + ones * self.of_ones(own, i)
+                gains += self._sets.axis(shown, i).traces(sharp) + ones * self.of_ones(shown, i)
             else:
-                gains += rest * self.of_ones(own, i)
+                gains += others * self.of_ones(shown, i)
 
 
 class _Costs:
     """The variances of questions about the same attributes: alone, and together in the sets that show all of them."""
 
-    def __init__(self, sets: Sets, asked: _Asked, shares: Shares, inverses: Mapping[int, Matrix]) -> None:
-        self._sets, self._asked, self._shares = sets, asked, shares
-        self._alone = {i: asked.grams[i].traces(inverses[i]) for i in asked.home}
-        if len(asked.home) == 1:
+    def __init__(self, sets: Sets, group: _Asked, shares: Shares, inverses: Mapping[int, Matrix]) -> None:
+        self._sets, self._asked, self._shares = sets, group, shares
+        self._alone = {i: group.grams[i].traces(inverses[i]) for i in group.home}
+        if len(group.home) == 1:
             return
-        self._showing = [axis for axis in sets.axes if set(asked.home) <= set(axis)]
-        self._read = {own: self._parts_of(own) for own in self._showing}
-        costs = np.array([self._together(own) for own in self._showing])
+        self._showing = [axis for axis in sets.axes if set(group.home) <= set(axis)]
+        self._read = {shown: self._parts_of(shown) for shown in self._showing}
+        costs = np.array([self._together(shown) for shown in self._showing])
         least = 1 / (1 / np.maximum(costs, 1e-300)).sum(axis=0)
         self._weights = dict(zip(self._showing, least / np.maximum(costs, 1e-300), strict=True))
         self._interactions = least
-        smallest = min(self._showing, key=lambda own: (len(own), own))
-        self._centres = {i: self._read[smallest][i][1] for i in asked.home}
+        smallest = min(self._showing, key=lambda shown: (len(shown), shown))
+        self._centres = {i: self._read[smallest][i][1] for i in group.home}
 
-    def _parts_of(self, own: Set) -> dict[int, tuple[Matrix, Matrix, float]]:
+    def _parts_of(self, shown: Set) -> dict[int, tuple[Matrix, Matrix, float]]:
         """Return for each attribute the variances of contrasts, the squares of means, and the variance of 1."""
-        made = {}
+        parts = {}
         for i in self._asked.home:
-            axis, grams = self._sets.axis(own, i), self._asked.grams[i]
+            axis, grams = self._sets.axis(shown, i), self._asked.grams[i]
             known = grams.traces(axis.known_inverse)
-            made[i] = known, grams.traces(np.outer(axis.ones, axis.ones)) / axis.total**2, axis.total
-        return made
+            parts[i] = known, grams.traces(np.outer(axis.ones, axis.ones)) / axis.total**2, axis.total
+        return parts
 
-    def _together(self, own: Set) -> Matrix:
+    def _together(self, shown: Set) -> Matrix:
         """Return the variance of what only sets that show all attributes tell."""
-        parts = self._read[own]
-        return _interaction(parts) / (self._shares[own] * self._sets.scale(own, *self._asked.home))
+        parts = self._read[shown]
+        return _interaction(parts) / (self._shares[shown] * self._sets.scale(shown, *self._asked.home))
 
     def variances(self) -> Matrix:
         """Return the variance of each question."""
         home = self._asked.home
         if len(home) == 1:
             return self._alone[home[0]]
-        made: Matrix = self._interactions + sum(self._others(i) * self._alone[i] for i in home)
-        return made
+        variances: Matrix = self._interactions + sum(self._others(i) * self._alone[i] for i in home)
+        return variances
 
     def _others(self, attribute: int) -> Matrix:
-        made = np.ones(len(self._asked.weights))
+        product = np.ones(len(self._asked.weights))
         for k in self._asked.home:
-            made = made * (self._centres[k] if k != attribute else 1.0)
-        return made
+            product = product * (self._centres[k] if k != attribute else 1.0)
+        return product
 
     def add_gains(self, gains: _Gains) -> dict[int, Matrix]:
         """Add what sets save of questions about all attributes together; return what is left for each alone."""
         home, weights = self._asked.home, self._asked.weights
         if len(home) == 1:
             return {home[0]: self._asked.grams[home[0]].total(weights)}
-        for own in self._showing:
-            read, scale = self._read[own], self._shares[own] * self._sets.scale(own, *home)
-            by = weights * self._weights[own] ** 2 / scale
+        for shown in self._showing:
+            read, scale = self._read[shown], self._shares[shown] * self._sets.scale(shown, *home)
+            by = weights * self._weights[shown] ** 2 / scale
             total = float((by * _interaction(read)).sum())
             parts = {}
             for i in home:
                 contrasts, means = _derivatives(read, i)
-                known = self._sets.axis(own, i).known_inverse
+                known = self._sets.axis(shown, i).known_inverse
                 sharp = known @ self._asked.grams[i].total(by * contrasts) @ known
                 parts[i] = sharp, float((by * means * read[i][1] * read[i][2]).sum())
-            gains.of_sets[own] += total
-            gains.add_together(own, parts, total)
+            gains.of_sets[shown] += total
+            gains.add_together(shown, parts, total)
         return {i: self._asked.grams[i].total(weights * self._others(i)) for i in home}
 
 
 def _interaction(parts: Mapping[int, tuple[Matrix, Matrix, float]]) -> Matrix:
     """Return the variance of a product without its mean and without what it says of each attribute alone."""
-    whole: Matrix = math.prod(known + centre * ones for known, centre, ones in parts.values())  # type: ignore[assignment]
+    variance: Matrix = math.prod(known + centre * ones for known, centre, ones in parts.values())  # type: ignore[assignment]
     means = {i: centre * ones for i, (_, centre, ones) in parts.items()}
-    whole = whole - math.prod(means.values())
+    variance = variance - math.prod(means.values())
     for i, (known, *_) in parts.items():
-        whole = whole - known * math.prod(mean for k, mean in means.items() if k != i)
-    return np.maximum(whole, 0.0)
+        variance = variance - known * math.prod(mean for k, mean in means.items() if k != i)
+    return np.maximum(variance, 0.0)
 
 
 def _derivatives(parts: Mapping[int, tuple[Matrix, Matrix, float]], attribute: int) -> tuple[Matrix, Matrix]:
     """Return the derivatives of that by the variance of an attribute's contrasts, and by that of its mean."""
     others = {i: part for i, part in parts.items() if i != attribute}
     means = {i: centre * ones for i, (_, centre, ones) in others.items()}
-    whole = math.prod(known + centre * ones for known, centre, ones in others.values())
-    contrasts = whole - math.prod(means.values())
+    product = math.prod(known + centre * ones for known, centre, ones in others.values())
+    contrasts = product - math.prod(means.values())
     alone = sum(known * math.prod(m for k, m in means.items() if k != i) for i, (known, *_) in others.items())
     return np.asarray(contrasts), np.asarray(contrasts - alone)
 
 
 def _by_home(questions: Sequence[Question]) -> list[_Asked]:
     places: dict[Set, list[int]] = {}
-    for place, one in enumerate(questions):
-        places.setdefault(one.attributes, []).append(place)
-    return [_Asked(home, questions, some) for home, some in places.items()]
+    for place, question in enumerate(questions):
+        places.setdefault(question.attributes, []).append(place)
+    return [_Asked(home, questions, listed) for home, listed in places.items()]

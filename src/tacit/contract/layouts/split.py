@@ -23,7 +23,7 @@ def sc(planning: Planning) -> list[ChannelPlan]:
 
 def em(planning: Planning) -> list[ChannelPlan]:
     """Return one channel for each attribute."""
-    finest = [(i, own.finest) for i, own in enumerate(planning.levels) if own.finest]
+    finest = [(i, level.finest) for i, level in enumerate(planning.levels) if level.finest]
     return _alone("em", finest, len(planning.levels))
 
 

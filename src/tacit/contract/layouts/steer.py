@@ -72,34 +72,36 @@ def steer(
     wanted_groups: Groups = {}
     unknown = np.ones(len(questions))
     for home in homes:
-        parts = [own for own in sets.axes if set(own) <= set(home)]
-        budget = {own: shares[own] / (times[own[0]] if len(own) < len(home) else 1) for own in parts}
+        parts = [shown for shown in sets.axes if set(shown) <= set(home)]
+        budget = {shown: shares[shown] / (times[shown[0]] if len(shown) < len(home) else 1) for shown in parts}
         prospect = Prospect(
-            {own: sets.partitions(own) for own in parts},
+            {shown: sets.partitions(shown) for shown in parts},
             home,
             dict(enumerate(ordered)),
             sets.epsilon,
             people * sum(budget.values()),
         )
-        prospect.shares = {own: part / sum(budget.values()) for own, part in budget.items()}
-        prospect.groups = {own: [axis.shares for axis in sets.axes[own]] for own in parts}
+        prospect.shares = {shown: part / sum(budget.values()) for shown, part in budget.items()}
+        prospect.groups = {shown: [axis.shares for axis in sets.axes[shown]] for shown in parts}
         total = np.zeros(())
-        for place, one in enumerate(questions):
-            if set(one.attributes) <= set(home):
-                gram = prospect.gram_of(one.grams)
+        for place, question in enumerate(questions):
+            if set(question.attributes) <= set(home):
+                gram = prospect.gram_of(question.grams)
                 unknown[place] = prospect.unknown(gram)
-                often = 1 if one.attributes == home else times[one.attributes[0]]
-                total = total + gram * (one.weight / often / prospect.error(gram))
+                often = 1 if question.attributes == home else times[question.attributes[0]]
+                total = total + gram * (question.weight / often / prospect.error(gram))
         prospect.design(np.asarray(total), least=LEAST)
-        for own in parts:
-            part = sum(budget.values()) * prospect.shares[own]
-            before = wanted_groups.get(own, [np.zeros(len(some)) for some in prospect.groups[own]])
-            wanted_groups[own] = [known + part * new for known, new in zip(before, prospect.groups[own], strict=True)]
-            wanted_shares[own] += part
-    for own, groups in wanted_groups.items():
-        wanted_groups[own] = [group / group.sum() for group in groups]
-    goal = {own: wanted_shares[own] or share for own, share in shares.items()}
-    goal = {own: share / sum(goal.values()) for own, share in goal.items()}
+        for shown in parts:
+            part = sum(budget.values()) * prospect.shares[shown]
+            before = wanted_groups.get(shown, [np.zeros(len(group)) for group in prospect.groups[shown]])
+            wanted_groups[shown] = [
+                known + part * new for known, new in zip(before, prospect.groups[shown], strict=True)
+            ]
+            wanted_shares[shown] += part
+    for shown, groups in wanted_groups.items():
+        wanted_groups[shown] = [group / group.sum() for group in groups]
+    goal = {shown: wanted_shares[shown] or share for shown, share in shares.items()}
+    goal = {shown: share / sum(goal.values()) for shown, share in goal.items()}
     least = np.array(sets.variances(questions, shares))
     futile = least / (unknown * people)
     bear = np.minimum(SLACK + FUTILE * futile, MOST * np.maximum(1.0, futile) if anything else np.inf)
@@ -108,10 +110,12 @@ def steer(
 
 def _homes(sets: Sets, questions: Sequence[Question]) -> list[Set]:
     """Return the pairs that questions are about, and single attributes that are in none of them."""
-    asked = {question.attributes for question in questions}
-    pairs = sorted(own for own in asked if len(own) == 2)
+    sets_asked = {question.attributes for question in questions}
+    pairs = sorted(shown for shown in sets_asked if len(shown) == 2)
     shown = {i for pair in pairs for i in pair}
-    return pairs + sorted(own for own in asked if len(own) == 1 and own[0] not in shown and own in sets.axes)
+    return pairs + sorted(
+        single for single in sets_asked if len(single) == 1 and single[0] not in shown and single in sets.axes
+    )
 
 
 def _go(
@@ -122,17 +126,17 @@ def _go(
     bear: npt.NDArray[np.float64],
 ) -> Shares:
     """Go from one design to another as far as unbiased answers bear it: the variance of each question."""
-    start = {own: [axis.shares for axis in axes] for own, axes in sets.axes.items()}
+    start = {shown: [axis.shares for axis in axes] for shown, axes in sets.axes.items()}
     weights = np.array([question.weight for question in questions])
 
     def at(part: float) -> Shares:
         sets.take(
             {
-                own: [(1 - part) * a + part * b for a, b in zip(some, goal.get(own, some), strict=True)]
-                for own, some in start.items()
+                shown: [(1 - part) * a + part * b for a, b in zip(groups, goal.get(shown, groups), strict=True)]
+                for shown, groups in start.items()
             }
         )
-        return {own: (1 - part) * ends[0][own] + part * ends[1][own] for own in ends[0]}
+        return {shown: (1 - part) * ends[0][shown] + part * ends[1][shown] for shown in ends[0]}
 
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):

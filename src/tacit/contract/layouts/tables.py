@@ -46,14 +46,14 @@ def cell_noise(cells: float, epsilon: float) -> float:
 def predicted_error(sizes: Sequence[int], users: int, epsilon: float, asked: int, shown: int) -> float:
     """Return the error to be expected of a table of ``asked`` attributes from views of ``shown``, up to a factor."""
     d = len(sizes)
-    size = math.exp(sum(math.log(max(own, 1)) for own in sizes) / d)
+    size = math.exp(sum(math.log(max(count, 1)) for count in sizes) / d)
     noise = cell_noise(max(size**shown, 2.0), epsilon)
     total = 0.0
     for order in range(1, min(asked, 3) + 1):
         expected = INTERACTIONS.get(order, math.inf)
         if order <= shown:
-            own = noise * math.comb(d, shown) / math.comb(d - order, shown - order) / users
-            error = own if order == 1 else own * expected / (own + expected)
+            variance = noise * math.comb(d, shown) / math.comb(d - order, shown - order) / users
+            error = variance if order == 1 else variance * expected / (variance + expected)
         else:
             error = expected
         # an error in the mean of a set of attributes enters those of all larger sets, of which smaller ones have more

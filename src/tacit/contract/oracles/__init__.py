@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tacit.contract.budget import BudgetLike, exp_below, parse_epsilon
-from tacit.contract.oracles.base import Build, Column, Oracle, Reader, whole
+from tacit.contract.oracles.base import Build, Column, Oracle, Reader, are_integers
 from tacit.contract.oracles.grr import Grr
 from tacit.contract.oracles.linear_hash import LinearHash
 from tacit.contract.oracles.local_hash import LocalHash
@@ -79,18 +79,18 @@ def choose(domain_size: int, bound: Fraction, bits: int = DRAW_BITS, *, frugal: 
     Codes cost memory and time wherever reports are counted. A ``frugal`` choice weighs noise against them: a tenfold
     alphabet must have 2.3 % less noise, and one of more than 131,072 codes is taken only if there is no other.
     """
-    made: dict[Build, Oracle] = {}
+    built: dict[Build, Oracle] = {}
     refusals: list[LayoutError] = []
     for candidate in CANDIDATES:
         try:
-            made[candidate] = candidate((domain_size,), bound, bits)
+            built[candidate] = candidate((domain_size,), bound, bits)
         except LayoutError as refusal:
             refusals.append(refusal)
-    if not made:
+    if not built:
         raise refusals[-1]
     if not frugal:
-        return min(made, key=lambda candidate: made[candidate].noise)
-    few = {candidate: oracle for candidate, oracle in made.items() if oracle.alphabet <= MANY_CODES} or made
+        return min(built, key=lambda candidate: built[candidate].noise)
+    few = {candidate: oracle for candidate, oracle in built.items() if oracle.alphabet <= MANY_CODES} or built
     return min(few, key=lambda candidate: float(few[candidate].noise) * few[candidate].alphabet ** CODE_COST)
 
 
@@ -102,7 +102,7 @@ def best(domain_size: int, epsilon: BudgetLike) -> Oracle:
     >>> best(4, 1.0).name, best(1000, 1.0).name
     ('grr', 'lh')
     """
-    if not whole(domain_size, low=1, high=DRAW_SPAN):
+    if not are_integers(domain_size, low=1, high=DRAW_SPAN):
         message = f"A domain of {domain_size!r} cells; pass a whole number of at least 1."
         raise UsageError(message, code="empty-domain")
     bound = exp_below(parse_epsilon(epsilon))

@@ -31,10 +31,10 @@ __all__ = [
     "Oracle",
     "Reader",
     "Terms",
+    "are_integers",
     "flat_index",
     "flat_values",
     "remainder",
-    "whole",
 ]
 
 Cells = npt.NDArray[np.int64]
@@ -170,11 +170,11 @@ class Oracle(ABC):
             sums = np.empty((len(codes), len(picks)), dtype=dtype)
             step = max(1, SUPPORTS_AT_ONCE // self.domain)
             for start in range(0, len(codes), step):
-                some = codes[start : start + step]
-                table = self.support(some).astype(np.float64).reshape(len(some), *self.sizes)
-                for own in axes:  # contract the first attribute; its vectors become the last axis
-                    table = np.tensordot(table, own, axes=(1, 1))
-                sums[start : start + step] = table.reshape(len(some), -1)[:, chosen]
+                batch = codes[start : start + step]
+                table = self.support(batch).astype(np.float64).reshape(len(batch), *self.sizes)
+                for vectors in axes:  # contract the first attribute; its vectors become the last axis
+                    table = np.tensordot(table, vectors, axes=(1, 1))
+                sums[start : start + step] = table.reshape(len(batch), -1)[:, chosen]
             return sums
 
         return read
@@ -187,18 +187,18 @@ class Oracle(ABC):
         sums = np.empty((len(codes), 1 if axis is None else self.sizes[axis]))
         step = max(1, SUPPORTS_AT_ONCE // self.domain)
         for start in range(0, len(codes), step):
-            some = codes[start : start + step]
-            table = self.support(some).astype(np.float64).reshape(len(some), *self.sizes)
+            batch = codes[start : start + step]
+            table = self.support(batch).astype(np.float64).reshape(len(batch), *self.sizes)
             for place in reversed(range(len(self.sizes))):  # last axis first, so that others keep their places
                 if place != axis:
                     table = np.tensordot(table, vectors[place], axes=(1 + place, 0))
-            sums[start : start + step] = table.reshape(len(some), -1)
+            sums[start : start + step] = table.reshape(len(batch), -1)
         return sums
 
     def marks(self, cells: Cells, codes: Codes) -> npt.NDArray[np.float64]:
         """Return 1 for each code and each of some cells that it supports, else 0."""
         places = np.unravel_index(cells, self.sizes)
-        axes = [np.eye(size)[own] for size, own in zip(self.sizes, places, strict=True)]
+        axes = [np.eye(size)[place] for size, place in zip(self.sizes, places, strict=True)]
         picks = np.repeat(np.arange(len(cells))[:, None], len(self.sizes), axis=1)
         return np.round(self.reader(codes)(axes, picks))
 
@@ -260,8 +260,8 @@ class Oracle(ABC):
         """
         if self.domain == 1:
             return Fraction(0)
-        one, neither = self.pair_split
-        split = (2 * one + (self.domain - 2) * neither) / self.domain
+        either, neither = self.pair_split
+        split = (2 * either + (self.domain - 2) * neither) / self.domain
         return split / (2 * (self.keep - self.lie) ** 2) - Fraction(1, self.domain)
 
     def too_coarse(self, name: str = "") -> LayoutError:
@@ -280,7 +280,7 @@ class Build(Protocol):
         """Return the least noisy channel of its kind; LayoutError outside its range."""
 
 
-def whole(*numbers: object, low: int = 0, high: int) -> bool:
+def are_integers(*numbers: object, low: int = 0, high: int) -> bool:
     """Return whether all are whole numbers from low to high; booleans are not."""
     return all(type(number) is int and low <= number <= high for number in numbers)
 

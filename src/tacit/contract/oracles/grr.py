@@ -30,10 +30,10 @@ from tacit.contract.oracles.base import (
     Reader,
     Terms,
     Vectors,
+    are_integers,
     flat_index,
     flat_values,
     remainder,
-    whole,
 )
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import LayoutError
@@ -113,7 +113,7 @@ class Grr(Oracle):
 
     def flaw(self) -> str:
         """Check that the flips leave something for the truth."""
-        if not whole(self.flip, high=self.span) or (self.domain - 1) * self.flip > self.span:
+        if not are_integers(self.flip, high=self.span) or (self.domain - 1) * self.flip > self.span:
             return "bad-flip"
         return ""
 
@@ -141,8 +141,8 @@ class Grr(Oracle):
 
         def read(axes: Sequence[Vectors], picks: Cells) -> Vectors:
             products = np.ones((len(codes), len(picks)), dtype=dtype)
-            for own, pick, cell in zip(axes, picks.T, named, strict=True):
-                products *= own[pick][:, cell].T
+            for vectors, pick, cell in zip(axes, picks.T, named, strict=True):
+                products *= vectors[pick][:, cell].T
             return products
 
         return read

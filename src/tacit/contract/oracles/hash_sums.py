@@ -76,9 +76,9 @@ class _NearlyConstant:
         is_so = np.abs(away).max(axis=1) <= ROUNDING * np.abs(vectors).max(axis=1)
         return cls(is_so, base, cell, beside)
 
-    def part(self, some: Codes) -> _NearlyConstant:
+    def part(self, chosen: Codes) -> _NearlyConstant:
         """Return some of the vectors."""
-        return _NearlyConstant(self.is_so[some], self.base[some], self.cell[some], self.beside[some])
+        return _NearlyConstant(self.is_so[chosen], self.base[chosen], self.cell[chosen], self.beside[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,11 +122,11 @@ class HashedCodes:
         counted: dict[int, Sums] = {}
 
         def sum_by_hash(attribute: int, vectors: Sums) -> Sums:
-            own = marks[attribute]
-            if own is None:
+            matrix = marks[attribute]
+            if matrix is None:
                 return self.hash.hash_sums(attribute, self.digits[attribute], vectors).astype(dtype)
-            sums: Sums = own.reshape(-1, own.shape[2]) @ vectors.T.astype(dtype)
-            return sums.reshape(*own.shape[:2], len(vectors))
+            sums: Sums = matrix.reshape(-1, matrix.shape[2]) @ vectors.T.astype(dtype)
+            return sums.reshape(*matrix.shape[:2], len(vectors))
 
         def count_by_hash(attribute: int, cells: int) -> Sums:
             if attribute not in counted:
@@ -151,7 +151,7 @@ class HashedCodes:
                     table = self._convolve_with(general[..., columns[~near]], last, parts, len(rows))
                     sums[places[:, ~near].ravel()] = table.reshape(-1, len(self.place)) if len(self.place) else 0.0
             if self.supports_all.any():
-                every = np.prod([own.sum(axis=1)[picks[:, i]] for i, own in enumerate(axes)], axis=0)
+                every = np.prod([vectors.sum(axis=1)[picks[:, i]] for i, vectors in enumerate(axes)], axis=0)
                 sums[:, self.supports_all] = every[:, None]
             return sums.T
 
@@ -167,8 +167,8 @@ class HashedCodes:
             self._left[attribute] = self._complete(self.reply - known.T.take(row, axis=1))
         return self._left[attribute][cells]
 
-    def _complete(self, rest: Codes) -> Codes:
-        return np.where(rest < 0, rest + self.g, rest)
+    def _complete(self, residue: Codes) -> Codes:
+        return np.where(residue < 0, residue + self.g, residue)
 
     def _near(self, vectors: _NearlyConstant, last: int, parts: Sequence[_Part], products: int, counts: Sums) -> Sums:
         """Return products of the others x vectors x codes: of the cell by the hash that it leaves, and of the rest."""
@@ -176,11 +176,11 @@ class HashedCodes:
         table: Sums = np.zeros((products, len(vectors.cell), len(self.place)), dtype=dtype)
         if vectors.beside.any():
             if len(parts) == 1:  # of which every block is summed
-                whole, row = parts[0].chosen, self.blocks[parts[0].attribute][self.place]
+                summed, row = parts[0].chosen, self.blocks[parts[0].attribute][self.place]
             else:
-                whole, row = self._convolve(parts, products, dtype), self.place
-            rest = self._rest(last, vectors.cell) + self.g * row
-            table = np.ascontiguousarray(whole.reshape(-1, products).T).take(rest, axis=1)
+                summed, row = self._convolve(parts, products, dtype), self.place
+            residue = self._rest(last, vectors.cell) + self.g * row
+            table = np.ascontiguousarray(summed.reshape(-1, products).T).take(residue, axis=1)
             if (vectors.beside != 1).any():
                 table *= vectors.beside.astype(dtype)[:, None]
         if vectors.base.any():
@@ -189,9 +189,9 @@ class HashedCodes:
 
     def _convolve_with(self, right: Sums, last: int, parts: Sequence[_Part], products: int) -> Sums:
         """Return products of the others x vectors x codes, given blocks x hashes x vectors of the last attribute."""
-        left, own = self._convolve(parts, products, right.dtype), right[self.blocks[last]]
-        swapped = own.shape[2] < left.shape[2]
-        small, large = (own, left) if swapped else (left, own)
+        left, block = self._convolve(parts, products, right.dtype), right[self.blocks[last]]
+        swapped = block.shape[2] < left.shape[2]
+        small, large = (block, left) if swapped else (left, block)
         dense = 2 * len(self.place) >= left.shape[0] * self.g
         if dense:
             table = _all_answers(small, large)[self.place, self.reply]
@@ -202,22 +202,22 @@ class HashedCodes:
     def _convolve(self, parts: Sequence[_Part], vectors: int, dtype: npt.DTypeLike) -> Sums:
         """Return seeds x hashes x vectors of several attributes together: hashes add up modulo g."""
         if not parts:
-            whole: Sums = np.zeros((len(self.blocks[0]), self.g, vectors), dtype=dtype)
-            whole[:, 0] = 1.0
-            return whole
+            unit: Sums = np.zeros((len(self.blocks[0]), self.g, vectors), dtype=dtype)
+            unit[:, 0] = 1.0
+            return unit
         if len(parts) > 1 and self.g > SMALL_PRIME:
             waves = [(np.fft.rfft(part.sums, axis=1)[..., part.columns], part.attribute) for part in parts]
-            first, *behind = (own[self.blocks[i]] for own, i in waves)
+            first, *behind = (wave[self.blocks[i]] for wave, i in waves)
             for other in behind:
                 first *= other
             return np.fft.irfft(first, self.g, axis=1).astype(dtype)
-        whole, *others = (part.chosen[self.blocks[part.attribute]] for part in parts)
+        unit, *others = (part.chosen[self.blocks[part.attribute]] for part in parts)
         for shifted in others:
-            added = np.zeros_like(whole)
+            added = np.zeros_like(unit)
             for k in range(self.g):
-                added += whole[:, [k]] * np.roll(shifted, k, axis=1)
-            whole = added
-        return whole
+                added += unit[:, [k]] * np.roll(shifted, k, axis=1)
+            unit = added
+        return unit
 
     def margins(self, axis: int | None, vectors: Sequence[Sums]) -> Sums:
         """Return for each code and cell of one attribute the sum of the others' vectors over the cells it supports."""
@@ -234,9 +234,9 @@ class HashedCodes:
         else:
             known = self.hashes[axis]
             hashed = self.hash.cell_hashes(axis, self.digits[axis]) if known is None else known
-            rest = self.reply[:, None] - hashed.take(self.blocks[axis][self.place], axis=0)
-            rest += np.where(rest < 0, self.g, 0) + (self.g * row)[:, None]
-            sums = left.ravel().take(rest)
+            residue = self.reply[:, None] - hashed.take(self.blocks[axis][self.place], axis=0)
+            residue += np.where(residue < 0, self.g, 0) + (self.g * row)[:, None]
+            sums = left.ravel().take(residue)
         sums[self.supports_all] = np.prod([vectors[i].sum() for i in others])
         return sums
 
@@ -295,8 +295,8 @@ def _rectangles(listed: bytes, attributes: int) -> list[tuple[Cells, Cells, Code
     alike: dict[bytes, list[int]] = {}
     for number, (start, stop) in enumerate(pairwise(ends.tolist())):
         alike.setdefault(picks[order[start:stop], -1].tobytes(), []).append(number)
-    made = []
+    groups = []
     for numbers in alike.values():
         places = np.concatenate([order[ends[number] : ends[number + 1]] for number in numbers])
-        made.append((first[numbers], picks[order[ends[numbers[0]] : ends[numbers[0] + 1]], -1], places))
-    return made
+        groups.append((first[numbers], picks[order[ends[numbers[0]] : ends[numbers[0] + 1]], -1], places))
+    return groups

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Reader, Terms, Vectors, remainder, whole
+from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Reader, Terms, Vectors, are_integers, remainder
 from tacit.contract.oracles.digits import (
     DOT_TABLE,
     best_prime,
@@ -158,10 +158,10 @@ class LinearHash(Oracle):
         on_line = Fraction(self.g - 2, points - 2) if points > 2 else Fraction(0)
         triple = on_line * pair + (1 - on_line) * self._collide(2)
         seeded = 1 - Fraction(self._rest, self.span)
-        one = (1 - pair) * Fraction(self.stay + self.flip, self.span)
+        either = (1 - pair) * Fraction(self.stay + self.flip, self.span)
         with_third = 2 * (pair - triple)
         neither = with_third * (self.stay + self.flip) + (1 - pair - with_third) * 2 * self.flip
-        return seeded * one, seeded * neither / self.span
+        return seeded * either, seeded * neither / self.span
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -196,12 +196,12 @@ class LinearHash(Oracle):
         """Return the seed vector, as an integer in base g, of each seed number."""
         first, add = self._leading
         vector: Codes = number + add[-1]
-        rest = np.flatnonzero(number < first[-1])
+        undecided = np.flatnonzero(number < first[-1])
         for place in range(len(first) - 2, -1, -1):  # each round leaves a g-th part
-            if not len(rest):
+            if not len(undecided):
                 break
-            vector[rest] = number[rest] + add[place]
-            rest = rest[number[rest] < first[place]]
+            vector[undecided] = number[undecided] + add[place]
+            undecided = undecided[number[undecided] < first[place]]
         return vector
 
     def hash(self, number: Codes, cells: Sequence[Cells]) -> Codes:
@@ -221,14 +221,14 @@ class LinearHash(Oracle):
 
     def flaw(self) -> str:
         """Check the prime, the flips, the number of seeds, and that multipliers permute."""
-        if not whole(self.g, low=2, high=MAX_PRIME) or not is_prime(self.g):
+        if not are_integers(self.g, low=2, high=MAX_PRIME) or not is_prime(self.g):
             return "bad-g"
-        if not whole(self.flip, high=self.span) or (self.g - 1) * self.flip > self.span:
+        if not are_integers(self.flip, high=self.span) or (self.g - 1) * self.flip > self.span:
             return "bad-flip"
         if self.seeds > self.span:
             return "codes-too-large"
         for factor, places in zip(self.multipliers, self.digits, strict=True):
-            if not whole(factor, low=1, high=self.g**places) or (places and factor % self.g == 0):
+            if not are_integers(factor, low=1, high=self.g**places) or (places and factor % self.g == 0):
                 return "bad-multiplier"
         return ""
 
@@ -243,8 +243,8 @@ class LinearHash(Oracle):
 
     def has_seed(self, code: Any, seed: Any) -> Any:
         """Return whether a code has the number of a seed draw, or is the one that supports all cells."""
-        rest = seed >= self.span - self._rest
-        return ((code == 0) == rest) & (rest | ((code - 1) // self.g == seed % self.seeds))
+        is_left_over = seed >= self.span - self._rest
+        return ((code == 0) == is_left_over) & (is_left_over | ((code - 1) // self.g == seed % self.seeds))
 
     def _cells_of(self, cell: Cells | list[int]) -> list[Cells]:
         return [np.asarray(column).ravel() for column in np.unravel_index(cell, self.sizes)]
@@ -293,8 +293,8 @@ class LinearHash(Oracle):
         at = [self._waves_at(i, block) for i, block in enumerate(blocks)]
         for term in transforms:
             product = at[0](term[0])
-            for look_up, own in zip(at[1:], term[1:], strict=True):
-                product *= look_up(own)
+            for look_up, vector in zip(at[1:], term[1:], strict=True):
+                product *= look_up(vector)
             waves += product
         return np.concatenate([waves.real, waves.imag], axis=1) @ values_of_waves(self.g)
 
@@ -338,8 +338,8 @@ class LinearHash(Oracle):
         """Return codes as seeds and answers, with the hashes of each attribute's cells under each seed."""
         number, reply = np.divmod(np.maximum(codes, 1) - 1, self.g)
         seeds, place = np.unique(number, return_inverse=True)
-        own = [np.unique(block, return_inverse=True) for block in self._blocks(self._vector(seeds))]
-        return HashedCodes(self, place, reply, codes == 0, [row for _, row in own], [block for block, _ in own])
+        blocks = [np.unique(block, return_inverse=True) for block in self._blocks(self._vector(seeds))]
+        return HashedCodes(self, place, reply, codes == 0, [row for _, row in blocks], [block for block, _ in blocks])
 
     def hash_sums(self, attribute: int, block: Codes, vectors: Vectors) -> Vectors:
         """Return blocks x hashes x vectors: sums over an attribute's cells of each hash, from Fourier transforms."""

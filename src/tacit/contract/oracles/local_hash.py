@@ -22,7 +22,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, remainder, whole
+from tacit.contract.oracles.base import (
+    Cells,
+    Codes,
+    Column,
+    Oracle,
+    Terms,
+    are_integers,
+    flat_index,
+    flat_values,
+    remainder,
+)
 from tacit.contract.oracles.grr import flip_count, respond
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import InternalError, LayoutError
@@ -107,9 +117,9 @@ class LocalHash(Oracle):
 
     def flaw(self) -> str:
         """Check the number of hash values and the flips."""
-        if not whole(self.g, low=2, high=MAX_HASHES - 1):
+        if not are_integers(self.g, low=2, high=MAX_HASHES - 1):
             return "bad-g"
-        if not whole(self.flip, high=self.span) or (self.g - 1) * self.flip > self.span:
+        if not are_integers(self.flip, high=self.span) or (self.g - 1) * self.flip > self.span:
             return "bad-flip"
         return ""
 
@@ -164,6 +174,6 @@ class LocalHash(Oracle):
             yield Column(0, self.stay, 0, self.stay, 0)
             return
         seeds = np.arange(64)
-        own, other = self.hash(seeds, 0 * seeds), self.hash(seeds, 0 * seeds + 1)
-        seed = int(np.flatnonzero(own != other)[0])
-        yield Column.of(seed * self.g + int(own[seed]), (self.stay, 0), (self.flip, 1))
+        first, second = self.hash(seeds, 0 * seeds), self.hash(seeds, 0 * seeds + 1)
+        seed = int(np.flatnonzero(first != second)[0])
+        yield Column.of(seed * self.g + int(first[seed]), (self.stay, 0), (self.flip, 1))

@@ -44,15 +44,15 @@ def sparse_tally(
     total = np.full(domain, float(people[~telling].sum()))
     step = max(1, CELLS_AT_ONCE // domain)
     for start in range(0, len(number), step):
-        own = number[start : start + step]
-        nowhere = [np.zeros(len(own), dtype=np.int64) for _ in sizes]
-        first = hashed(own, nowhere)
+        batch = number[start : start + step]
+        nowhere = [np.zeros(len(batch), dtype=np.int64) for _ in sizes]
+        first = hashed(batch, nowhere)
         sums = first[:, None]
         for i, size in enumerate(sizes):
             cells = [
-                np.tile(np.arange(size), len(own)) if i == j else np.repeat(z, size) for j, z in enumerate(nowhere)
+                np.tile(np.arange(size), len(batch)) if i == j else np.repeat(z, size) for j, z in enumerate(nowhere)
             ]
-            row = hashed(np.repeat(own, size), cells).reshape(-1, size) - first[:, None]
-            sums = (sums[:, :, None] + row[:, None, :]).reshape(len(own), -1)
+            row = hashed(np.repeat(batch, size), cells).reshape(-1, size) - first[:, None]
+            sums = (sums[:, :, None] + row[:, None, :]).reshape(len(batch), -1)
         total += weights[start : start + step] @ (np.mod(sums, g) == reply[start : start + step, None])
     return total

@@ -24,7 +24,17 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, remainder, whole
+from tacit.contract.oracles.base import (
+    Cells,
+    Codes,
+    Column,
+    Oracle,
+    Terms,
+    are_integers,
+    flat_index,
+    flat_values,
+    remainder,
+)
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import LayoutError
 
@@ -120,9 +130,9 @@ class Subset(Oracle):
     @property
     def pair_split(self) -> tuple[Fraction, Fraction]:
         """Exactly one of two cells is in the set."""
-        one = self._choose(2, 1) * (self.inside + self.outside)
+        either = self._choose(2, 1) * (self.inside + self.outside)
         neither = 2 * (self._choose(3, 2) * self.inside + self._choose(3, 1) * self.outside)
-        return Fraction(one, self.span), Fraction(neither, self.span)
+        return Fraction(either, self.span), Fraction(neither, self.span)
 
     def _choose(self, fixed: int, chosen: int) -> int:
         """Count the sets whose membership of ``fixed`` cells is given, ``chosen`` of them in."""
@@ -137,9 +147,9 @@ class Subset(Oracle):
 
     def flaw(self) -> str:
         """Check the size, the number of sets, and that no weight is negative."""
-        if not whole(self.w, low=1, high=self.domain - 1) or not _at_most(self.domain, self.w, MAX_SUBSETS):
+        if not are_integers(self.w, low=1, high=self.domain - 1) or not _at_most(self.domain, self.w, MAX_SUBSETS):
             return "bad-subset"
-        if not whole(self.inside, self.outside, high=self.span) or self._rest < 0:
+        if not are_integers(self.inside, self.outside, high=self.span) or self._rest < 0:
             return "bad-subset"
         return ""
 

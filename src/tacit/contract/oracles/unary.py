@@ -20,7 +20,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, whole
+from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Terms, are_integers, flat_index, flat_values
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import LayoutError
 
@@ -89,7 +89,7 @@ class Unary(Oracle):
         """Check the number of bits and that the thresholds are probabilities."""
         if self.domain > MAX_BITS:
             return "bad-bits"
-        return "" if whole(self.one, self.zero, high=self.span) else "bad-bits"
+        return "" if are_integers(self.one, self.zero, high=self.span) else "bad-bits"
 
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:  # noqa: ARG002
         """Return the bits of each record as an integer; ``answer`` has a column for each cell."""
