@@ -44,12 +44,12 @@ class Magic:
         self.database = known if isinstance(known, Database | RemoteDatabase) else connect(place)
 
     def _ask(self, line: str, question: str) -> Any:
-        given = _Parser(prog="%%tacit", add_help=False)
-        given.add_argument("name", nargs="?")
-        given.add_argument("--confidence", type=float, default=0.95)
-        given.add_argument("--consistent", action="store_true")
-        given.add_argument("--users", type=int)
-        options = given.parse_args(shlex.split(line))
+        parser = _Parser(prog="%%tacit", add_help=False)
+        parser.add_argument("name", nargs="?")
+        parser.add_argument("--confidence", type=float, default=0.95)
+        parser.add_argument("--consistent", action="store_true")
+        parser.add_argument("--users", type=int)
+        options = parser.parse_args(shlex.split(line))
         if self.database is None:
             message = "No database is open. Open one first: %tacit shop.tacit, or %tacit https://host."
             raise UsageError(message, code="no-database")

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import tacit.errors as own
+import tacit.errors as core
 
 __all__ = [
     "DataError",
@@ -81,14 +81,14 @@ class NotSupportedError(DatabaseError):
     """The question has no estimate, or is not a SELECT."""
 
 
-MEANINGS: tuple[tuple[type[own.TacitError], type[Error]], ...] = (
-    (own.UnsupportedSqlError, NotSupportedError),
-    (own.UnanswerableError, NotSupportedError),
-    (own.QueryError, ProgrammingError),
-    (own.UsageError, ProgrammingError),
-    (own.EngineError, OperationalError),
-    (own.ReportError, OperationalError),
-    (own.InternalError, InternalError),
+MEANINGS: tuple[tuple[type[core.TacitError], type[Error]], ...] = (
+    (core.UnsupportedSqlError, NotSupportedError),
+    (core.UnanswerableError, NotSupportedError),
+    (core.QueryError, ProgrammingError),
+    (core.UsageError, ProgrammingError),
+    (core.EngineError, OperationalError),
+    (core.ReportError, OperationalError),
+    (core.InternalError, InternalError),
 )
 """The first match applies; everything else is a DatabaseError."""
 
@@ -98,6 +98,6 @@ def translate_errors() -> Iterator[None]:
     """Raise the package's errors as those of PEP 249."""
     try:
         yield
-    except own.TacitError as cause:
-        kind = next((made for known, made in MEANINGS if isinstance(cause, known)), DatabaseError)
+    except core.TacitError as cause:
+        kind = next((kind_raised for known, kind_raised in MEANINGS if isinstance(cause, known)), DatabaseError)
         raise kind(str(cause).removeprefix(f"[{cause.code}] "), code=cause.code) from cause

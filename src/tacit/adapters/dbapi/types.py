@@ -79,4 +79,4 @@ def type_code(values: Iterable[Any]) -> type:
     """
     first = next((value for value in values if value is not None), "")
     known = STRING, NUMBER, DATETIME, BINARY
-    return next((one for one in type(first).__mro__ if any(one in kind.types for kind in known)), str)
+    return next((base for base in type(first).__mro__ if any(base in kind.types for kind in known)), str)

@@ -37,24 +37,24 @@ def encode_in_spark(collection: Collection, service: str, frame: Any, *, people:
     Spark may run a task again, and then draws again: write the reports to a table once, and use that table.
     """
     compiled = collection.contract[service]
-    own, sharing, channels = compiled.service, Sharing(collection.to_json()), len(compiled.channels)
+    declared, sharing, channels = compiled.service, Sharing(collection.to_json()), len(compiled.channels)
     gathered = sharing_rows(collection, service, frame, people)
-    public = [attribute.name for attribute in own.public]
+    public = [attribute.name for attribute in declared.public]
     types = {field.name: field.dataType.simpleString() for field in gathered.schema}
     types |= {name: SPARK_TYPES[kind] for name, kind in NUMBERS.items()}
-    columns = [f"`{name}` {types[name]}" for name in column_names(own)]
-    given = [attribute.name for attribute in own.sensitive] if own.one_to_one else ["rows_"]
+    columns = [f"`{name}` {types[name]}" for name in column_names(declared)]
+    sensitive = [attribute.name for attribute in declared.sensitive] if declared.one_to_one else ["rows_"]
 
     def encode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if not batch.num_rows:
                 continue
-            lists = sharing(pa.array([own.name] * batch.num_rows), *(batch.column(name) for name in given))
+            lists = sharing(pa.array([declared.name] * batch.num_rows), *(batch.column(name) for name in sensitive))
             width = len(lists.flatten()) // batch.num_rows
             place = np.tile(np.arange(width), batch.num_rows)
             row = pa.array(np.repeat(np.arange(batch.num_rows), width))
             shown = [batch.column(name).take(row) for name in public]
-            keys, slots, channel = batch.column(own.key).take(row), place // channels, place % channels
-            yield pa.RecordBatch.from_pydict(report_columns(own, keys, slots, channel, lists.flatten(), shown))
+            keys, slots, channel = batch.column(declared.key).take(row), place // channels, place % channels
+            yield pa.RecordBatch.from_pydict(report_columns(declared, keys, slots, channel, lists.flatten(), shown))
 
     return gathered.mapInArrow(encode_batches, ", ".join(columns))

@@ -38,9 +38,9 @@ class Contribution:
         tables = tables_of(statement, question)
         services = [collection.contract[table.name] for table in tables]
         bound = bind(statement, scope_of(tables, collection.schema, question))
-        one = len(services) == 1 and len(services[0].channels) == 1 and services[0].service.sends == 1
-        made = bound.formulas(()) if one and not bound.keys and len(bound.names) == 1 else []
-        totals = made[0].totals if made and made[0] else []
+        is_one_report = len(services) == 1 and len(services[0].channels) == 1 and services[0].service.sends == 1
+        formulas = bound.formulas(()) if is_one_report and not bound.keys and len(bound.names) == 1 else []
+        totals = formulas[0].totals if formulas and formulas[0] else []
         if len(totals) != 1 or totals[0].functional is None or bound.conditions:
             message = "ldp_contribution takes COUNT(*) or SUM(…) of one service with one report each, nothing public."
             raise UsageError(message, code="not-a-total")
@@ -55,15 +55,15 @@ class Contribution:
 
     def __call__(self, codes: npt.ArrayLike) -> Vector:
         """Return the contribution of each code."""
-        given = np.asarray(codes, dtype=np.int64)
-        if len(given) and not 0 <= int(given.min()) <= int(given.max()) < self.alphabet:
+        checked = np.asarray(codes, dtype=np.int64)
+        if len(checked) and not 0 <= int(checked.min()) <= int(checked.max()) < self.alphabet:
             message = "A code does not belong to this collection."
             raise UsageError(message, code="unknown-code")
         if self.alphabet > WHOLE_ALPHABET:
-            return self._values(given)
+            return self._values(checked)
         if self._whole is None:
             self._whole = self._values(None)
-        return self._whole[given]
+        return self._whole[checked]
 
     def _values(self, codes: Codes | None) -> Vector:
         count = self.alphabet if codes is None else len(codes)

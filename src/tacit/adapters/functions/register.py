@@ -85,9 +85,9 @@ def register_spark(session: Any, collection: Collection) -> None:
     def ldp_contribution(code: pa.Array, question: pa.Array) -> pa.Array:
         return contribution(code, question)
 
-    made: Any = arrow_udf  # its stubs have too many overloads for mypy
-    session.udf.register("ldp_encode", made(ldp_encode, "array<bigint>").asNondeterministic())
-    session.udf.register("ldp_contribution", made(ldp_contribution, "double"))
+    udf: Any = arrow_udf  # its stubs have too many overloads for mypy
+    session.udf.register("ldp_encode", udf(ldp_encode, "array<bigint>").asNondeterministic())
+    session.udf.register("ldp_contribution", udf(ldp_contribution, "double"))
 
 
 def install_postgres(connection: Any, collection: Collection, questions: Iterable[str]) -> None:

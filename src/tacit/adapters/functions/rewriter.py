@@ -80,20 +80,20 @@ def _column(scope: Scope, node: exp.Expr, inner: str) -> exp.Expr:
     """Return an output column with the aggregate replaced."""
     name, aggregate = node.alias, node.unalias()
     if _is_public(scope, aggregate) and isinstance(aggregate, exp.Column):
-        made: exp.Expr = _bare(aggregate)
+        rewritten: exp.Expr = _bare(aggregate)
     elif isinstance(aggregate, exp.Count) and isinstance(aggregate.this, exp.Star):
-        made = _sum_of("COUNT(*)", inner)
+        rewritten = _sum_of("COUNT(*)", inner)
     elif isinstance(aggregate, exp.Sum | exp.Avg):
         value = aggregate.this
         if _is_public(scope, value):
-            made = exp.Sum(this=exp.Mul(this=exp.paren(_bare(value)), expression=_contribution("COUNT(*)", inner)))
+            rewritten = exp.Sum(this=exp.Mul(this=exp.paren(_bare(value)), expression=_contribution("COUNT(*)", inner)))
         else:
-            made = _sum_of(f"SUM({_bare(value).sql(dialect='duckdb')})", inner)
+            rewritten = _sum_of(f"SUM({_bare(value).sql(dialect='duckdb')})", inner)
         if isinstance(aggregate, exp.Avg):
-            made = exp.Div(this=made, expression=_present(scope, value, inner), typed=False, safe=False)
+            rewritten = exp.Div(this=rewritten, expression=_present(scope, value, inner), typed=False, safe=False)
     else:
         raise _refusal(scope, node, "public columns, COUNT(*), SUM(…) and AVG(…)")
-    return exp.alias_(made, name) if name else made
+    return exp.alias_(rewritten, name) if name else rewritten
 
 
 def _present(scope: Scope, value: exp.Expr, inner: str) -> exp.Expr:

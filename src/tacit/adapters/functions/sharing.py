@@ -29,7 +29,7 @@ SharingDialect = Literal["duckdb", "spark"]
 
 SHARE = (
     "INSERT INTO {target}\nSELECT {key}, CAST({divided} AS SMALLINT) AS slot, "
-    "CAST(place % {channels} AS INTEGER) AS channel, code{kept}\nFROM {by_place}"
+    "CAST(place % {channels} AS INTEGER) AS channel, code{public}\nFROM {by_place}"
 )
 ENCODED = "SELECT {columns}, ldp_encode({service}, {arguments}) AS codes FROM {rows}"
 PLACES_DUCKDB = "(SELECT {columns}, unnest(codes) AS code, generate_subscripts(codes, 1) - 1 AS place FROM ({encoded}))"
@@ -126,28 +126,28 @@ def sharing_statement(
         Table of everybody who takes part, needed if people may have no row: they also send reports.
     """
     compiled = collection.contract[service]
-    own = compiled.service
+    declared = compiled.service
     is_duckdb = dialect == "duckdb"
-    public = [attribute.name for attribute in own.public]
-    attributes = [attribute.name for attribute in own.sensitive]
-    fill = partial(compose, quote=quote_name if is_duckdb else _backquote, key=own.key, source=table)
-    if own.one_to_one:
-        problem = f"'{own.name}: a person has two rows, and would report twice. Nothing was written.'"
+    public = [attribute.name for attribute in declared.public]
+    attributes = [attribute.name for attribute in declared.sensitive]
+    fill = partial(compose, quote=quote_name if is_duckdb else _backquote, key=declared.key, source=table)
+    if declared.one_to_one:
+        problem = f"'{declared.name}: a person has two rows, and would report twice. Nothing was written.'"
         refuse = fill(REFUSE_DUCKDB if is_duckdb else REFUSE_SPARK, problem=Sql(problem))
         arguments, rows = fill("{attributes}", attributes=attributes), fill(ROWS_ONCE, refuse=refuse)
     elif not people:
-        raise _nobody(own)
+        raise _nobody(declared)
     else:
         fields = [fill("{name} := {name}" if is_duckdb else "{name}", name=name) for name in attributes]
         gather = "list(struct_pack({fields}))" if is_duckdb else "collect_list(struct({fields}))"
         arguments = Sql("rows_")
         rows = fill(ROWS_BY_PERSON, people=people, gather=fill(gather, fields=Sql(", ".join(fields))))
-    service, columns, channels = Sql(f"'{own.name}'"), [own.key, *public], Sql(len(compiled.channels))
+    service, columns, channels = Sql(f"'{declared.name}'"), [declared.key, *public], Sql(len(compiled.channels))
     encoded = fill(ENCODED, columns=columns, service=service, arguments=arguments, rows=rows)
     by_place = fill(PLACES_DUCKDB if is_duckdb else PLACES_SPARK, columns=columns, encoded=encoded)
     divided = fill("place // {channels}" if is_duckdb else "place DIV {channels}", channels=channels)
-    kept = fill(", {public}", public=public) if public else Sql()
-    return fill(SHARE, target=into, divided=divided, channels=channels, kept=kept, by_place=by_place)
+    shown = fill(", {public}", public=public) if public else Sql()
+    return fill(SHARE, target=into, divided=divided, channels=channels, public=shown, by_place=by_place)
 
 
 def _backquote(name: str) -> str:
@@ -162,19 +162,19 @@ def share(connection: Any, statement: str) -> int:
 
 def sharing_rows(collection: Collection, service: str, frame: Any, people: Any) -> Any:
     """Return a Spark frame with one row per person: their attributes, or all their rows as a list of structs."""
-    own = collection.contract[service].service
-    names = [attribute.name for attribute in own.sensitive]
-    if own.one_to_one:
-        if not frame.groupBy(own.key).count().where("count > 1").isEmpty():
+    declared = collection.contract[service].service
+    names = [attribute.name for attribute in declared.sensitive]
+    if declared.one_to_one:
+        if not frame.groupBy(declared.key).count().where("count > 1").isEmpty():
             problem = "a person has two rows, and would report twice. Nothing was encoded."
-            raise RecordError(problem, code="duplicate-key", service=own.name)
-        return frame.select(own.key, *names, *(attribute.name for attribute in own.public))
+            raise RecordError(problem, code="duplicate-key", service=declared.name)
+        return frame.select(declared.key, *names, *(attribute.name for attribute in declared.public))
     if people is None:
-        raise _nobody(own)
+        raise _nobody(declared)
     from pyspark.sql.functions import collect_list, struct
 
-    grouped = frame.groupBy(own.key).agg(collect_list(struct(*names)).alias("rows_"))
-    return people.select(own.key).distinct().join(grouped, [own.key], "left")
+    grouped = frame.groupBy(declared.key).agg(collect_list(struct(*names)).alias("rows_"))
+    return people.select(declared.key).distinct().join(grouped, [declared.key], "left")
 
 
 def _nobody(service: Service) -> UsageError:

@@ -70,13 +70,13 @@ def _description(name: str) -> dict[str, Any]:
 
 def _call_result(number: str | int, parameters: Mapping[str, Any], source: Source) -> dict[str, Any]:
     """Return a tool's result; errors in the question go to the agent, which can correct it."""
-    name, given = parameters.get("name"), parameters.get("arguments", {})
+    name, arguments = parameters.get("name"), parameters.get("arguments", {})
     if not isinstance(name, str) or name not in TOOLS:
         return _error(number, BAD_PARAMS, f"Tools are {', '.join(TOOLS)}.")
-    if not isinstance(given, dict) or not _fits(given, TOOLS[name].schema):
+    if not isinstance(arguments, dict) or not _fits(arguments, TOOLS[name].schema):
         return _error(number, BAD_PARAMS, f"{name} takes {', '.join(TOOLS[name].takes) or 'nothing'}.")
     try:
-        text, failed = TOOLS[name].run(source, given), False
+        text, failed = TOOLS[name].run(source, arguments), False
     except TacitError as refusal:
         text, failed = f"{type(refusal).__name__} {refusal}", True
     except Exception as cause:  # the next question must still be answered; a library's message may repeat values
@@ -84,12 +84,13 @@ def _call_result(number: str | int, parameters: Mapping[str, Any], source: Sourc
     return _result(number, {"content": [{"type": "text", "text": text}], "isError": failed})
 
 
-def _fits(given: dict[str, Any], schema: dict[str, Any]) -> bool:
+def _fits(arguments: dict[str, Any], schema: dict[str, Any]) -> bool:
     known = schema["properties"]
-    if not set(schema["required"]) <= set(given) <= set(known):
+    if not set(schema["required"]) <= set(arguments) <= set(known):
         return False
     return all(
-        isinstance(value, TYPES[known[name]["type"]]) and not isinstance(value, bool) for name, value in given.items()
+        isinstance(value, TYPES[known[name]["type"]]) and not isinstance(value, bool)
+        for name, value in arguments.items()
     )
 
 

@@ -35,28 +35,28 @@ class Tool:
         return {"type": "object", "properties": self.takes, "required": required, "additionalProperties": False}
 
 
-def _catalogue(source: Source, given: dict[str, Any]) -> str:
-    del given
+def _catalogue(source: Source, arguments: dict[str, Any]) -> str:
+    del arguments
     return json.dumps([asdict(table) for table in source.tables()], indent=1)
 
 
-def _ask(source: Source, given: dict[str, Any]) -> str:
-    return source.sql(given["sql"], confidence=given.get("confidence", 0.95)).to_json()
+def _ask(source: Source, arguments: dict[str, Any]) -> str:
+    return source.sql(arguments["sql"], confidence=arguments.get("confidence", 0.95)).to_json()
 
 
-def _explain(source: Source, given: dict[str, Any]) -> str:
-    return "\n".join(str(line) for (line,) in source.sql(f"EXPLAIN {given['sql']}"))
+def _explain(source: Source, arguments: dict[str, Any]) -> str:
+    return "\n".join(str(line) for (line,) in source.sql(f"EXPLAIN {arguments['sql']}"))
 
 
-def _predict(source: Source, given: dict[str, Any]) -> str:
-    users, confidence = given.get("users"), given.get("confidence", 0.95)
+def _predict(source: Source, arguments: dict[str, Any]) -> str:
+    users, confidence = arguments.get("users"), arguments.get("confidence", 0.95)
     if isinstance(source, RemoteDatabase):
-        result = source.predict(given["sql"], users=users, confidence=confidence)
+        result = source.predict(arguments["sql"], users=users, confidence=confidence)
         if isinstance(result, int):
             message = "A prediction needs a number of people."
             raise UsageError(message, code="bad-option")
         return result.to_json()
-    collection, people, question = source.answering(given["sql"])
+    collection, people, question = source.answering(arguments["sql"])
     return collection.predict(
         question, users=max(1, people) if users is None else users, confidence=confidence
     ).to_json()

@@ -56,7 +56,7 @@ class Door(Protocol[Owner]):
     def explain(self, failure: Exception) -> TacitError:
         """Convert an unexpected error to one that may be shown."""
 
-    def observe(self, what: str, code: str, seconds: float) -> None:
+    def observe(self, event: str, code: str, seconds: float) -> None:
         """Record an event in the metrics."""
 
 
@@ -232,8 +232,8 @@ class Connection(Generic[Owner]):
     async def _parse(self, content: bytes) -> None:
         parsed = wire.read_parse(content)
         self._text = parsed.text
-        kept = [ready for name, ready in self._statements.items() if name != parsed.name]
-        if len(kept) >= MOST_STATEMENTS or sum(len(one.statement.text) for one in kept) > STATEMENT_BYTES:
+        others = [ready for name, ready in self._statements.items() if name != parsed.name]
+        if len(others) >= MOST_STATEMENTS or sum(len(ready.statement.text) for ready in others) > STATEMENT_BYTES:
             text = f"A connection can have {MOST_STATEMENTS} statements. Close some."
             raise OverloadedError(text, code="too-many-statements")
         parts = split(parsed.text)
@@ -256,7 +256,7 @@ class Connection(Generic[Owner]):
             raise ParseError(text, code="wrong-parameters")
         self._check_portals()
         formats = spread(bind.formats, len(bind.values))
-        values = [decode(*one) for one in zip(bind.values, ready.parameters, formats, strict=True)]
+        values = [decode(*parameter) for parameter in zip(bind.values, ready.parameters, formats, strict=True)]
         self._portals[bind.portal] = Portal(ready, values, spread(bind.results, count))
         self._stream.write(message("2"))
 
@@ -271,26 +271,26 @@ class Connection(Generic[Owner]):
         return self._portals[name]
 
     async def _describe(self, content: bytes) -> None:
-        asked = wire.read_describe(content)
-        if asked.kind == "S":
-            ready = self._find(asked.name)
+        request = wire.read_describe(content)
+        if request.kind == "S":
+            ready = self._find(request.name)
             oids = [oid_of_type(kind) or 25 for kind in ready.parameters]
             self._stream.write(message("t", struct.pack(f"!H{len(oids)}I", len(oids), *oids)))
             formats: Sequence[int] = [0] * len(ready.columns or ())
         else:
-            portal = self._portal(asked.name)
+            portal = self._portal(request.name)
             ready, formats = portal.ready, portal.formats
         self._stream.write(message("n") if ready.columns is None else describe(ready.columns, formats))
 
     async def _execute(self, content: bytes) -> None:
-        asked = wire.read_execute(content)
-        portal = self._portal(asked.portal)
+        request = wire.read_execute(content)
+        portal = self._portal(request.portal)
         self._text = portal.ready.statement.text
         if portal.result is None:
             check_kept(self._portals)
             portal.result = await self._run_timed(portal.ready, portal.values)
         result = portal.result
-        end = len(result.rows) if asked.most == 0 else min(len(result.rows), portal.at + asked.most)
+        end = len(result.rows) if request.most == 0 else min(len(result.rows), portal.at + request.most)
         await self._send(result, portal.formats, portal.at, end)
         portal.at = end
         if end < len(result.rows):
@@ -305,13 +305,13 @@ class Connection(Generic[Owner]):
             raise OverloadedError(text, code="too-many-statements")
 
     async def _close(self, content: bytes) -> None:
-        asked = wire.read_describe(content)
-        (self._statements if asked.kind == "S" else self._portals).pop(asked.name, None)
+        request = wire.read_describe(content)
+        (self._statements if request.kind == "S" else self._portals).pop(request.name, None)
         self._stream.write(message("3"))
 
     async def _ready(self, text: str, offset: int, types: Sequence[int]) -> Ready:
-        made = make_ready(text, offset, types, self._asking, self._session, self._database)
-        ready = await self._interruptible(made)
+        preparing = make_ready(text, offset, types, self._asking, self._session, self._database)
+        ready = await self._interruptible(preparing)
         if ready.statement.kind != "cursor":
             return ready
         if ready.statement.word == "DECLARE":
@@ -353,8 +353,8 @@ class Connection(Generic[Owner]):
             return working.result()
         finally:
             self._working = None
-            for one in (working, leaving):
-                one.cancel()
+            for task in (working, leaving):
+                task.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await working
 

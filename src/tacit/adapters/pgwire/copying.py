@@ -60,8 +60,8 @@ class Copying:
             yield message("d", self._line(list(names)))
         for row in rows:
             cells = [encode(cell, kind, int(binary)) for cell, kind in zip(row, kinds, strict=True)]
-            made = _tuple(cells) if binary else self._line([None if one is None else one.decode() for one in cells])
-            yield message("d", before + made)
+            line = _tuple(cells) if binary else self._line([None if cell is None else cell.decode() for cell in cells])
+            yield message("d", before + line)
             before = b""
         if binary:
             yield message("d", before + struct.pack("!h", -1))
@@ -69,7 +69,7 @@ class Copying:
 
     def _line(self, cells: Sequence[str | None]) -> bytes:
         written = self._csv if self.form == "csv" else self._text
-        return (self.delimiter.join(self.null if one is None else written(one) for one in cells) + "\n").encode()
+        return (self.delimiter.join(self.null if cell is None else written(cell) for cell in cells) + "\n").encode()
 
     def _text(self, cell: str) -> str:
         escaped = cell.translate(ESCAPES)
@@ -81,7 +81,7 @@ class Copying:
 
 
 def _tuple(cells: Sequence[bytes | None]) -> bytes:
-    parts = [struct.pack("!i", -1) if one is None else struct.pack("!i", len(one)) + one for one in cells]
+    parts = [struct.pack("!i", -1) if cell is None else struct.pack("!i", len(cell)) + cell for cell in cells]
     return struct.pack("!h", len(cells)) + b"".join(parts)
 
 
@@ -109,8 +109,8 @@ def _read_options(options: str, text: str) -> Copying:
     inside = re.sub(r"^\s*(?:WITH\b)?\s*\(?", "", options, flags=re.I).rstrip("; \n\t").removesuffix(")")
     chosen: dict[str, str] = {}
     for match in OPTION.finditer(inside):
-        short, header, given, name, value = match.groups()
-        chosen |= {"format": short} if short else {"header": given or "on"} if header else {name.lower(): value}
+        short, header, switch, name, value = match.groups()
+        chosen |= {"format": short} if short else {"header": switch or "on"} if header else {name.lower(): value}
     form = chosen.pop("format", "text").strip("'").lower()
     left = OPTION.sub("", inside).replace(",", "").strip()
     encoding = chosen.pop("encoding", "utf8").strip("'").lower().replace("-", "")

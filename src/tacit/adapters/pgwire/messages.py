@@ -206,9 +206,9 @@ def read_describe(content: bytes) -> Describe:
 def read_execute(content: bytes) -> Execute:
     """Read Execute."""
     reader = Reader(content)
-    made = Execute(reader.text(), max(0, reader.int32()))
+    execute = Execute(reader.text(), max(0, reader.int32()))
     reader.end()
-    return made
+    return execute
 
 
 def read_sasl_first(content: bytes) -> tuple[str, bytes]:
@@ -253,5 +253,5 @@ def row_description(columns: Sequence[tuple[str, int, int]], formats: Sequence[i
 
 def row(values: Sequence[bytes | None]) -> bytes:
     """Return one row."""
-    cells = [struct.pack("!i", -1) if one is None else struct.pack("!i", len(one)) + one for one in values]
+    cells = [struct.pack("!i", -1) if cell is None else struct.pack("!i", len(cell)) + cell for cell in values]
     return message("D", struct.pack("!H", len(values)) + b"".join(cells))

@@ -147,7 +147,9 @@ async def _catalog(statement: Statement, types: Sequence[int], asking: Asking, c
     if node is None:
         message = "A question about the catalog was not parsed."
         raise InternalError(message)
-    numbers = [int(one.this.name) for one in node.find_all(exp.Parameter) if str(one.this.name).isdigit()]
+    numbers = [
+        int(parameter.this.name) for parameter in node.find_all(exp.Parameter) if str(parameter.this.name).isdigit()
+    ]
     count = max([len(types), *numbers])
     if count > MOST_PARAMETERS:
         message = f"A question has at most {MOST_PARAMETERS} parameters."
@@ -156,8 +158,8 @@ async def _catalog(statement: Statement, types: Sequence[int], asking: Asking, c
     described = await asking.compute(lambda: prepare(node, catalog, None, kinds))
 
     async def run(values: Sequence[Any]) -> Result:
-        made = await asking.compute(lambda: prepare(node, catalog, values, parameters).run())
-        return Result(f"SELECT {len(made.rows)}", columns, made.rows)
+        relation = await asking.compute(lambda: prepare(node, catalog, values, parameters).run())
+        return Result(f"SELECT {len(relation.rows)}", columns, relation.rows)
 
     columns, parameters = tuple(zip(described.names, described.types, strict=True)), described.parameters
     return Ready(statement, parameters, columns, run)

@@ -59,9 +59,9 @@ class Question:
     order: tuple[int, ...]
     types: tuple[str, ...]
 
-    def values(self, given: Sequence[Any]) -> list[Any]:
+    def values(self, parameters: Sequence[Any]) -> list[Any]:
         """Return a value for each ``?``."""
-        return [given[place] for place in self.order]
+        return [parameters[place] for place in self.order]
 
 
 def read_question(text: str, shapes: Sequence[Shape], declared: Sequence[int], database: str) -> Question:
@@ -92,16 +92,18 @@ def read_question(text: str, shapes: Sequence[Shape], declared: Sequence[int], d
                 place += length
             continue
         place += 1
-    made = "".join(letters)
-    count = max([len(declared), *(one + 1 for one in order)])
+    rewritten = "".join(letters)
+    count = max([len(declared), *(place + 1 for place in order)])
     if count > MOST_PARAMETERS:
         message = f"A question has at most {MOST_PARAMETERS} parameters."
         raise ParseError(message, code="wrong-parameters")
-    result = _types(made, shapes) if order else []
+    result = _types(rewritten, shapes) if order else []
     beside = {number: kind for number, kind in zip(order, result, strict=False) if kind}
-    named = [type_of_oid(declared[one]) if one < len(declared) and declared[one] else None for one in range(count)]
-    types = [named[one] or casts.get(one) or beside.get(one) or "text" for one in range(count)]
-    return Question(made, tuple(order), tuple("text" if kind == "unknown" else kind for kind in types))
+    named = [
+        type_of_oid(declared[place]) if place < len(declared) and declared[place] else None for place in range(count)
+    ]
+    types = [named[place] or casts.get(place) or beside.get(place) or "text" for place in range(count)]
+    return Question(rewritten, tuple(order), tuple("text" if kind == "unknown" else kind for kind in types))
 
 
 def columns_alone(node: exp.Expr | None, shapes: Sequence[Shape]) -> tuple[tuple[str, str], ...] | None:
@@ -113,7 +115,7 @@ def columns_alone(node: exp.Expr | None, shapes: Sequence[Shape]) -> tuple[tuple
     if node is None or start is None or not isinstance(start.this, exp.Table):
         return None
     used = {name for name, value in node.args.items() if value} - {"expressions", "from_", "where", "limit", "order"}
-    shape = next((one for one in shapes if one.name.lower() == start.this.name.lower()), None)
+    shape = next((shape for shape in shapes if shape.name.lower() == start.this.name.lower()), None)
     if used or shape is None or start.this.db not in ("", "public") or not _has_no_rows(node):
         return None
     known = {column.name.lower(): (column.name, COLUMN_TYPES[column.type]) for column in shape.columns}
@@ -200,7 +202,9 @@ def _types(text: str, shapes: Sequence[Shape]) -> list[str]:
     if statement is None:
         return []
     columns = {column.name.lower(): COLUMN_TYPES[column.type] for shape in shapes for column in shape.columns}
-    result = {int(one.name): _beside(one, columns) for one in statement.find_all(exp.Placeholder)}
+    result = {
+        int(placeholder.name): _beside(placeholder, columns) for placeholder in statement.find_all(exp.Placeholder)
+    }
     return [result.get(number, "") for number in range(1, max(result, default=0) + 1)]
 
 
@@ -256,7 +260,7 @@ def columns_of(database: Database, text: str, parameters: Sequence[Any]) -> list
     several = questions_in(plain, parameters, database.tables)
     if not several:  # a question about tables, which is cheap to answer
         return _columns_of_answer(database.sql(plain, parameters=parameters))
-    described = [_columns_of_one(database, question, given) for question, given in several]
+    described = [_columns_of_one(database, question, values) for question, values in several]
     if len({len(columns) for columns in described}) > 1:
         message = "All parts of UNION ALL need the same columns: estimates under estimates, groups under groups."
         raise UnsupportedSqlError(message, code="unsupported-union", text=text)
@@ -283,7 +287,7 @@ def _columns_of_one(database: Database, text: str, parameters: Sequence[Any]) ->
     statement = parse(text, parameters)
     tables = tables_of(statement, text)
     collection, _ = database.asked_about(text, parameters)[-1]
-    dimensions = {one.name.lower(): one for one in database.dimensions()}
+    dimensions = {dimension.name.lower(): dimension for dimension in database.dimensions()}
     bound = bind(statement, scope_of(tables, collection.schema, text, dimensions))
     result: list[tuple[str, str]] = []
     for place, (name, output) in enumerate(bound.outputs):

@@ -63,8 +63,8 @@ class Exchange(Generic[T]):
     def challenge(self, first: bytes) -> bytes:
         """Return the answer to the client's first message."""
         text = _ascii_text(first)
-        flag, _, rest = text.partition(",")
-        _, comma, bare = rest.partition(",")
+        flag, _, header = text.partition(",")
+        _, comma, bare = header.partition(",")
         parts = dict(part.split("=", 1) for part in bare.split(",") if "=" in part)
         if flag not in ("n", "y") or not comma or "m" in parts or not parts.get("r"):
             raise _refusal()

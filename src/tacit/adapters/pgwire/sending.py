@@ -32,7 +32,7 @@ async def send_rows(stream: Stream, result: Result, formats: Sequence[int], star
     """Send rows of a result."""
     kinds = [kind for _, kind in result.columns or ()]
     rows = (result.rows[place] for place in range(start, end))
-    await _send(stream, (wire.row([encode(*one) for one in zip(row, kinds, formats, strict=True)]) for row in rows))
+    await _send(stream, (wire.row([encode(*cell) for cell in zip(row, kinds, formats, strict=True)]) for row in rows))
 
 
 async def send_copy(stream: Stream, result: Result) -> None:

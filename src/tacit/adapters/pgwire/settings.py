@@ -146,35 +146,35 @@ class Session:
     def run(self, statement: Statement) -> Outcome:
         """Run a command."""
         words = statement.text.rstrip("; \n\t").split()
-        word, rest = statement.word, " ".join(words[1:])
+        word, arguments = statement.word, " ".join(words[1:])
         if word in ("BEGIN", "START"):
             self.state = "T" if self.state == "I" else self.state
             return Outcome("BEGIN" if word == "BEGIN" else "START TRANSACTION")
         if word in ("COMMIT", "END", "ROLLBACK", "ABORT"):
-            return self._finish(word, rest)
+            return self._finish(word, arguments)
         if word == "SHOW":
-            return self.show(rest)
+            return self.show(arguments)
         if word == "SET":
-            self._set(statement.text, rest)
+            self._set(statement.text, arguments)
         elif word == "RESET":
-            names = list(self._initial) if rest.lower() == "all" else [rest.lower()]
+            names = list(self._initial) if arguments.lower() == "all" else [arguments.lower()]
             self.values |= {name: self._initial[name] for name in names if name in self._initial}
         elif word == "DISCARD":
             self.values.clear()
             self.values.update(self._initial)
-            return Outcome(f"DISCARD {rest.upper()[:10]}")
+            return Outcome(f"DISCARD {arguments.upper()[:10]}")
         return Outcome(word)
 
-    def _finish(self, word: str, rest: str) -> Outcome:
+    def _finish(self, word: str, arguments: str) -> Outcome:
         """End a transaction, or return to a savepoint; there is nothing to undo."""
-        if rest.upper().startswith(("TO ", "WORK TO", "TRANSACTION TO")):
+        if arguments.upper().startswith(("TO ", "WORK TO", "TRANSACTION TO")):
             self.state = "T" if self.state == "E" else self.state
             return Outcome("ROLLBACK")
         failed, self.state = self.state == "E", "I"
         return Outcome("ROLLBACK" if failed or word in ("ROLLBACK", "ABORT") else "COMMIT")
 
-    def _set(self, text: str, rest: str) -> None:
-        plain = re.sub(r"^(SESSION|LOCAL)\s+(?!CHARACTERISTICS|AUTHORIZATION)", "", rest, flags=re.IGNORECASE)
+    def _set(self, text: str, arguments: str) -> None:
+        plain = re.sub(r"^(SESSION|LOCAL)\s+(?!CHARACTERISTICS|AUTHORIZATION)", "", arguments, flags=re.IGNORECASE)
         if re.match(r"(SESSION\s+CHARACTERISTICS|TRANSACTION|CONSTRAINTS)\b", plain, re.IGNORECASE):
             if re.search(r"READ\s+WRITE", plain, re.IGNORECASE):
                 message = "This database is read only."

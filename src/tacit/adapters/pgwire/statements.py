@@ -103,7 +103,7 @@ def classify(text: str, offset: int, tables: Collection[str]) -> Statement:
 def _parse(text: str) -> exp.Expr | None:
     """Return the tree of a statement; None if the parser of questions should report the problem."""
     try:
-        result = [one for one in sqlglot.parse(text, dialect="postgres") if one is not None]
+        result = [statement for statement in sqlglot.parse(text, dialect="postgres") if statement is not None]
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
         if any(schema in text.lower() for schema in SYSTEM):
             message = "This question about the catalog cannot be read."
@@ -117,11 +117,11 @@ def _is_about_catalog(node: exp.Expr, tables: Collection[str]) -> bool:
     local = {cte.alias.lower() for cte in node.find_all(exp.CTE)}
     named = [table for table in node.find_all(exp.Table) if not isinstance(table.this, exp.Func)]
     others = [table for table in named if table.args.get("db") is not None or table.name.lower() not in local]
-    own = [table for table in others if not _is_system(table, tables)]
-    if own and len(own) < len(others):
+    reports = [table for table in others if not _is_system(table, tables)]
+    if reports and len(reports) < len(others):
         message = "A question can read the catalog or reports, not both."
         raise UnsupportedSqlError(message)
-    return not own
+    return not reports
 
 
 def _is_system(table: exp.Table, tables: Collection[str]) -> bool:

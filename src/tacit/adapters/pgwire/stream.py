@@ -26,12 +26,12 @@ class Stream(asyncio.Protocol):
 
     Parameters
     ----------
-    made : function
+    announce : function
         Called with the stream when a client connects.
     """
 
-    def __init__(self, made: object) -> None:
-        self._made = made
+    def __init__(self, announce: object) -> None:
+        self._announce = announce
         self._buffer = bytearray()
         self._transport: asyncio.Transport | None = None
         self._news = asyncio.Event()
@@ -51,8 +51,8 @@ class Stream(asyncio.Protocol):
         """Start serving the client."""
         is_first = self._transport is None
         self._transport = transport  # type: ignore[assignment]
-        if is_first and callable(self._made):
-            self._made(self)
+        if is_first and callable(self._announce):
+            self._announce(self)
 
     def data_received(self, data: bytes) -> None:
         """Buffer received bytes; pause reading if there are many."""
@@ -124,14 +124,14 @@ class Stream(asyncio.Protocol):
         self.transport.pause_reading()
         self.transport.write(b"S")
         try:
-            made = await loop.start_tls(
+            secure = await loop.start_tls(
                 self.transport, self, context, server_side=True, ssl_handshake_timeout=HANDSHAKE_SECONDS
             )
         except (OSError, asyncio.CancelledError):
             raise Closed from None
-        if made is None:
+        if secure is None:
             raise Closed
-        self._transport = made
+        self._transport = secure
 
     def write(self, content: bytes) -> None:
         """Send bytes when the client is ready."""

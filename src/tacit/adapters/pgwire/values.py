@@ -104,7 +104,9 @@ def _array(values: list[Any], kind: str) -> bytes:
     cells = [encode(value, kind, 1) for value in values]
     head = struct.pack("!iiI", 1 if cells else 0, int(None in cells), oid_of_type(kind) or 25)
     size = struct.pack("!ii", len(cells), 1) if cells else b""
-    return head + size + b"".join(struct.pack("!i", -1 if one is None else len(one)) + (one or b"") for one in cells)
+    return (
+        head + size + b"".join(struct.pack("!i", -1 if cell is None else len(cell)) + (cell or b"") for cell in cells)
+    )
 
 
 def _numeric(value: Decimal) -> bytes:
@@ -114,10 +116,10 @@ def _numeric(value: Decimal) -> bytes:
     sign, digits, exponent = value.as_tuple()
     scale = max(0, -int(exponent))
     text = "".join(map(str, digits)) + "0" * max(0, int(exponent))
-    whole, part = (text[:-scale] or "0", text[-scale:].rjust(scale, "0")) if scale else (text, "")
-    whole, part = whole.rjust(-(-len(whole) // 4) * 4, "0"), part.ljust(-(-len(part) // 4) * 4, "0")
-    groups = [int((whole + part)[place : place + 4]) for place in range(0, len(whole + part), 4)]
-    weight = len(whole) // 4 - 1
+    integer, part = (text[:-scale] or "0", text[-scale:].rjust(scale, "0")) if scale else (text, "")
+    integer, part = integer.rjust(-(-len(integer) // 4) * 4, "0"), part.ljust(-(-len(part) // 4) * 4, "0")
+    groups = [int((integer + part)[place : place + 4]) for place in range(0, len(integer + part), 4)]
+    weight = len(integer) // 4 - 1
     while groups and groups[0] == 0:
         groups, weight = groups[1:], weight - 1
     return struct.pack(f"!hhHh{len(groups)}h", len(groups), weight, 0x4000 if sign else 0, scale, *groups)

@@ -100,7 +100,7 @@ def answer_from_stream(content: bytes, plan: Callable[[], str] | None = None) ->
 def _estimate(parts: dict[str, Any]) -> Estimate:
     """Return an estimate with its transmitted interval, which its error alone need not determine."""
     shift, interval = float(parts["max_shift_per_1pct"]), (float(parts["low"]), float(parts["high"]))
-    made = partial(
+    build = partial(
         Estimate,
         float(parts["value"]),
         float(parts["error"]),
@@ -109,14 +109,14 @@ def _estimate(parts: dict[str, Any]) -> Estimate:
         float(parts["freedom"]),
         shift=lambda: shift,
     )
-    plain = made()
+    plain = build()
     if _is_same(interval[0], plain.low) and _is_same(interval[1], plain.high):
         return plain
-    return made(interval=interval)
+    return build(interval=interval)
 
 
-def _is_same(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=ROUNDING) or (math.isnan(one) and math.isnan(other))
+def _is_same(left: float, right: float) -> bool:
+    return math.isclose(left, right, rel_tol=ROUNDING) or (math.isnan(left) and math.isnan(right))
 
 
 def not_a_collector() -> EngineError:

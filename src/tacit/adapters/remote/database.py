@@ -107,16 +107,16 @@ class RemoteDatabase:
         Default for ``users``: the people who have reported. Everything is computed here, from the contract.
         """
         draft = self._json("/v1/draft", {"sql": text, "confidence": confidence}, text)
-        name, people, asked = draft.get("collection"), draft.get("people"), draft.get("asked")
-        if not isinstance(name, str) or not isinstance(people, int) or not isinstance(asked, str):
+        name, people, question = draft.get("collection"), draft.get("people"), draft.get("asked")
+        if not isinstance(name, str) or not isinstance(people, int) or not isinstance(question, str):
             self.sql(text, confidence=confidence)  # its error describes the problem with the question
             raise not_a_collector()
         collection, wanted = self._collection(name), {"like": like, "decoder": decoder}
         if users is None and error is None and relative is None:
             users = max(1, people)
         if users is not None:
-            return collection.predict(asked, users=users, confidence=confidence, **wanted)
-        return collection.predict(asked, error=error, relative=relative, **wanted)
+            return collection.predict(question, users=users, confidence=confidence, **wanted)
+        return collection.predict(question, error=error, relative=relative, **wanted)
 
     def marginal(
         self,
@@ -146,7 +146,7 @@ class RemoteDatabase:
         """The collections that the collector publishes, each verified against its id."""
         listed = _read(self._transport.get("/v1/collections"))
         try:
-            names = [str(one["id"]) for one in listed["collections"]]
+            names = [str(entry["id"]) for entry in listed["collections"]]
         except (KeyError, TypeError):
             raise not_a_collector() from None
         return [self._collection(name) for name in names]
@@ -167,7 +167,7 @@ class RemoteDatabase:
 
     def audit(self, collection: str | None = None) -> Audit:
         """Return the exact audit of a collection, by its id (default: the last one published), computed here."""
-        result = {one.id: one for one in self.collections}
+        result = {entry.id: entry for entry in self.collections}
         if not result or (collection is not None and collection not in result):
             raise UnknownNameError("collection", collection or "", result, code="unknown-collection")
         return result[collection or list(result)[-1]].audit()
@@ -177,7 +177,8 @@ class RemoteDatabase:
         try:
             listed = _read(self._transport.get("/v1/catalogue"))["tables"]
             return [
-                Shape(one["name"], one["kind"], tuple(Column(**column) for column in one["columns"])) for one in listed
+                Shape(entry["name"], entry["kind"], tuple(Column(**column) for column in entry["columns"]))
+                for entry in listed
             ]
         except (KeyError, TypeError):
             raise not_a_collector() from None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-import tacit.errors as own
+import tacit.errors as core
 from tacit.errors import EngineError, InternalError, OverloadedError, QueryError, TacitError, UnknownNameError
 
 __all__ = ["Transport"]
@@ -18,7 +18,7 @@ MOST_BYTES = 256 << 20
 """Maximum size of an answer: many times what a collector returns."""
 
 VERSION = 1
-ERRORS: dict[str, type[TacitError]] = {name: getattr(own, name) for name in own.__all__}
+ERRORS: dict[str, type[TacitError]] = {name: getattr(core, name) for name in core.__all__}
 
 
 class Transport:

@@ -180,5 +180,5 @@ def _confidence(text: str) -> float:
 
 def _database(connection: Connection) -> Database | RemoteDatabase:
     """Return the database behind a connection of SQLAlchemy."""
-    own: tacit.adapters.dbapi.Connection = connection.connection.driver_connection  # type: ignore[assignment]
-    return own.database
+    driver: tacit.adapters.dbapi.Connection = connection.connection.driver_connection  # type: ignore[assignment]
+    return driver.database

@@ -88,40 +88,41 @@ class Compiler:
         inner = node.this if isinstance(node, exp.Parameter) else None
         return int(inner.name) - 1 if isinstance(inner, exp.Literal) and str(inner.name).isdigit() else None
 
-    def coerce(self, one: Compiled, kind: str, node: exp.Expr | None = None) -> Compiled:
+    def coerce(self, compiled: Compiled, kind: str, node: exp.Expr | None = None) -> Compiled:
         """Convert an unknown constant to the type it is used with."""
         place = self.number_of_parameter(node) if node is not None else None
         if place is not None and self.kinds[place] == "unknown" and kind != "unknown":
             self.kinds[place] = kind
-        if one.type != "unknown" or kind == "unknown":
-            return one
-        return self.cast(one, kind)
+        if compiled.type != "unknown" or kind == "unknown":
+            return compiled
+        return self.cast(compiled, kind)
 
     def alike(self, node: exp.Expr, other: exp.Expr, scope: Scope) -> tuple[Compiled, Compiled]:
         """Return both sides of a comparison, with a common type."""
         left, right = self.compile(node, scope), self.compile(other, scope)
         return self.coerce(left, right.type, node), self.coerce(right, left.type, other)
 
-    def cast(self, one: Compiled, kind: str) -> Compiled:
+    def cast(self, compiled: Compiled, kind: str) -> Compiled:
         """Convert a value to another type."""
-        catalog, run, before = self.catalog, one.run, one.type
+        catalog, run, before = self.catalog, compiled.run, compiled.type
 
         def cast(env: Env) -> Any:
             return cast_value(catalog, run(env), before, kind)
 
-        return Compiled(cast, kind, one.is_set)
+        return Compiled(cast, kind, compiled.is_set)
 
-    def call(self, name: str, given: Sequence[exp.Expr], scope: Scope) -> Compiled:
+    def call(self, name: str, arguments: Sequence[exp.Expr], scope: Scope) -> Compiled:
         """Return a call of a function by its name."""
         known = FUNCTIONS.get(name) or SETS.get(name)
         if known is None:
             message = f"There is no function {name[:63]}() in this catalog."
             raise UnsupportedSqlError(message, code="unknown-function")
         kind, work = known
-        made = [self.compile(one, scope) for one in given]
-        runs, catalog, counted = [one.run for one in made], self.catalog, self.budget.count_memory
-        if name in ("unnest", "explode") and made and made[0].type.startswith("_"):
-            kind = made[0].type[1:]
+        compiled_arguments = [self.compile(argument, scope) for argument in arguments]
+        runs, catalog = [compiled.run for compiled in compiled_arguments], self.catalog
+        counted = self.budget.count_memory
+        if name in ("unnest", "explode") and compiled_arguments and compiled_arguments[0].type.startswith("_"):
+            kind = compiled_arguments[0].type[1:]
 
         def call(env: Env) -> Any:
             try:
@@ -148,8 +149,8 @@ def cast_value(catalog: Catalog, value: Any, before: str, kind: str) -> Any:
     if kind in ("regclass", "regtype") and isinstance(value, str) and not value.isdigit():
         result = catalog.oid_of(value) if kind == "regclass" else oid_of_type(value)
         if result is None:
-            what = "relation" if kind == "regclass" else "type"
-            message = f"There is no {what} of this name."
+            noun = "relation" if kind == "regclass" else "type"
+            message = f"There is no {noun} of this name."
             raise UsageError(message, code="unknown-table" if kind == "regclass" else "unknown-type")
         return result
     if kind in ("regclass", "regtype"):
@@ -186,8 +187,8 @@ def unsupported_error(node: exp.Expr) -> UnsupportedSqlError:
 
 def arguments_of(node: exp.Func) -> list[exp.Expr]:
     """Return the arguments of a function that the parser knows, in their order."""
-    given: list[exp.Expr] = []
+    arguments: list[exp.Expr] = []
     for name in node.arg_types:
         value = node.args.get(name)
-        given += [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, exp.Expr)]
-    return given
+        arguments += [node_ for node_ in (value if isinstance(value, list) else [value]) if isinstance(node_, exp.Expr)]
+    return arguments

@@ -102,9 +102,9 @@ def case(compiler: Compiler, node: exp.Case, scope: Scope) -> Compiled:
 
 def first_known(compiler: Compiler, node: exp.Coalesce, scope: Scope) -> Compiled:
     """Return COALESCE."""
-    made = [compiler.compile(one, scope) for one in (node.this, *node.expressions)]
-    kind = next((one.type for one in made if one.type != "unknown"), "text")
-    runs = [compiler.coerce(one, kind).run for one in made]
+    members = [compiler.compile(member, scope) for member in (node.this, *node.expressions)]
+    kind = next((member.type for member in members if member.type != "unknown"), "text")
+    runs = [compiler.coerce(member, kind).run for member in members]
 
     def compute(env: Env) -> Any:
         return next((value for value in (run(env) for run in runs) if value is not None), None)
@@ -136,9 +136,9 @@ def array(compiler: Compiler, node: exp.Array, scope: Scope) -> Compiled:
     """Return ARRAY[…] or ARRAY(SELECT …)."""
     if len(node.expressions) == 1 and is_query(node.expressions[0]):
         return compiler.rows_of(node.expressions[0], scope)
-    made = [compiler.compile(expression, scope) for expression in node.expressions]
-    kind = next((one.type for one in made if one.type != "unknown"), "text")
-    runs = [one.run for one in made]
+    members = [compiler.compile(expression, scope) for expression in node.expressions]
+    kind = next((member.type for member in members if member.type != "unknown"), "text")
+    runs = [member.run for member in members]
     return Compiled(lambda env: [run(env) for run in runs], f"_{kind}")
 
 
@@ -146,10 +146,10 @@ def element(compiler: Compiler, node: exp.Bracket, scope: Scope) -> Compiled:
     """Return an element of an array, counted from 1."""
     inner, place = compiler.compile(node.this, scope), compiler.compile(node.expressions[0], scope)
     offset = node.args.get("offset") or 0
-    one, at = inner.run, place.run
+    array, at = inner.run, place.run
 
     def compute(env: Env) -> Any:
-        values, index = one(env), at(env)
+        values, index = array(env), at(env)
         if not isinstance(values, list) or not isinstance(index, int):
             return None
         index = index + (1 if offset == 0 and isinstance(node.expressions[0], exp.Literal) else 0)
@@ -168,7 +168,7 @@ def field_or_call(compiler: Compiler, node: exp.Dot, scope: Scope) -> Compiled:
     def field(env: Env) -> Any:
         value = run(env)
         if isinstance(value, list):
-            return [one.get(name) if isinstance(one, dict) else None for one in value]
+            return [member.get(name) if isinstance(member, dict) else None for member in value]
         return value.get(name) if isinstance(value, dict) else None
 
     return Compiled(field, "int4" if name == "n" else "text", inner.is_set)
@@ -181,10 +181,10 @@ def aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
         raise UnsupportedSqlError(message)
     slot, collected = len(compiler.aggregates), compiler.aggregates
     compiler.aggregates = None
-    made = compile_aggregate(compiler, node, scope)
+    aggregate = compile_aggregate(compiler, node, scope)
     compiler.aggregates = collected
-    collected.append(made)
-    return Compiled(lambda env: env.aggregates[slot], made.type)
+    collected.append(aggregate)
+    return Compiled(lambda env: env.aggregates[slot], aggregate.type)
 
 
 def _unescape(text: str) -> str:

@@ -33,14 +33,14 @@ def _constant(kind: str, value: object) -> Function:
 
 def _strict(kind: str, work: Callable[..., Any]) -> Function:
     """Return a function that is NULL if any argument is NULL."""
-    return kind, lambda _, *given: None if any(one is None for one in given) else work(*given)
+    return kind, lambda _, *arguments: None if any(value is None for value in arguments) else work(*arguments)
 
 
-def _may(_: Catalog, *given: Any) -> bool | None:
+def _may(_: Catalog, *arguments: Any) -> bool | None:
     """Return whether the last argument names a privilege to read, perhaps several with commas."""
-    if given[-1] is None:
+    if arguments[-1] is None:
         return None
-    return any(word.strip().split(" ")[0] not in CHANGES for word in str(given[-1]).lower().split(","))
+    return any(word.strip().split(" ")[0] not in CHANGES for word in str(arguments[-1]).lower().split(","))
 
 
 def _setting(catalog: Catalog, name: Any, *_: Any) -> str | None:
@@ -73,11 +73,11 @@ def _literal(value: object) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
-def _format(_: Catalog, pattern: Any, *given: Any) -> str | None:
+def _format(_: Catalog, pattern: Any, *arguments: Any) -> str | None:
     """Fill %s, %I (a name) and %L (a constant) with values, one after the other."""
     if pattern is None:
         return None
-    values = iter(given)
+    values = iter(arguments)
 
     def fill(sign: re.Match[str]) -> str:
         if sign[1] == "%":
@@ -85,7 +85,7 @@ def _format(_: Catalog, pattern: Any, *given: Any) -> str | None:
         value = next(values, None)
         if value is None:
             return "NULL" if sign[1] == "L" else ""
-        return {"s": text_of, "I": lambda one: _quote(str(one)), "L": _literal}[sign[1]](value)
+        return {"s": text_of, "I": lambda name: _quote(str(name)), "L": _literal}[sign[1]](value)
 
     return check_text(re.sub("%([%sIL])", fill, str(pattern)))
 
@@ -101,8 +101,8 @@ def _part(text: str, separator: str, place: int) -> str:
     return parts[place - 1] if 1 <= place <= len(parts) else ""
 
 
-def _object(_: Catalog, *given: Any) -> str:
-    return json.dumps({str(name): value for name, value in zip(given[::2], given[1::2], strict=False)})
+def _object(_: Catalog, *arguments: Any) -> str:
+    return json.dumps({str(name): value for name, value in zip(arguments[::2], arguments[1::2], strict=False)})
 
 
 def _replace(text: str, old: str, new: str) -> str:
@@ -116,7 +116,7 @@ def _replace(text: str, old: str, new: str) -> str:
 def _join_texts(values: Any, separator: Any, missing: Any = None) -> str:
     check_length(len(values) * len(str(separator)))
     shown = [missing if value is None else text_of(value) for value in values]
-    return check_text(str(separator).join(str(one) for one in shown if one is not None))
+    return check_text(str(separator).join(str(value) for value in shown if value is not None))
 
 
 TRUE, NULL_TEXT, ZERO = _constant("bool", value=True), _constant("text", None), _constant("int8", 0)
@@ -169,7 +169,7 @@ FUNCTIONS: dict[str, Function] = {
     "array_lower": _strict("int4", lambda values, _: 1 if values else None),
     "array_length": _strict("int4", lambda values, *_: len(values) or None),
     "cardinality": _strict("int4", len),
-    "array_position": _strict("int4", lambda values, one: values.index(one) + 1 if one in values else None),
+    "array_position": _strict("int4", lambda values, member: values.index(member) + 1 if member in values else None),
     "string_to_array": _strict("_text", lambda text, by: str(text).split(by) if by else [text]),
     "json_build_object": ("json", _object),
     "jsonb_build_object": ("jsonb", _object),
@@ -191,7 +191,10 @@ FUNCTIONS: dict[str, Function] = {
     "strpos": _strict("int4", lambda text, part: str(text).find(part) + 1),
     "starts_with": _strict("bool", lambda text, start: str(text).startswith(start)),
     "abs": _strict("int8", abs),
-    "concat": ("text", lambda _, *given: check_text("".join(text_of(one) for one in given if one is not None))),
+    "concat": (
+        "text",
+        lambda _, *arguments: check_text("".join(text_of(value) for value in arguments if value is not None)),
+    ),
     "array_out": _strict("text", array_text),
 }
 FUNCTIONS |= dict.fromkeys(

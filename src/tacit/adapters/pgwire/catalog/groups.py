@@ -43,7 +43,7 @@ def compile_aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Aggre
 
     def values(envs: Any, *, nulls: bool = False) -> list[Any]:
         placed = sorted(envs, key=key) if key else envs
-        result = [one for one in map(run, placed) if nulls or one is not None]
+        result = [value for value in map(run, placed) if nulls or value is not None]
         return list(dict.fromkeys(result)) if is_distinct else result
 
     if isinstance(node, exp.Count):
@@ -64,13 +64,13 @@ def compile_aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Aggre
 
 def _concatenate(by: str, values: list[Any]) -> str | None:
     shown = [text_of(value) for value in values]
-    check_length(sum(len(one) + len(by) for one in shown))
+    check_length(sum(len(value) + len(by) for value in shown))
     return by.join(shown) if shown else None
 
 
 def _row_numbers(compiler: Compiler, node: exp.Window, scope: Scope) -> Callable[[Any], list[int]]:
     """Return the number of each row within its part, in order."""
-    parts = [compiler.compile(one, scope).run for one in node.args.get("partition_by") or ()]
+    parts = [compiler.compile(key, scope).run for key in node.args.get("partition_by") or ()]
     key = order_key(compiler, node.args.get("order"), scope)
 
     def number(envs: Sequence[Env]) -> list[int]:
@@ -90,7 +90,7 @@ def order_key(compiler: Compiler, order: exp.Expr | None, scope: Scope) -> Calla
     if order is None:
         return None
     runs = [(compiler.compile(expression.this, scope).run, expression) for expression in order.expressions]
-    return lambda env: [sort_key(run(env), one) for run, one in runs]
+    return lambda env: [sort_key(run(env), ordered) for run, ordered in runs]
 
 
 class _Turned:

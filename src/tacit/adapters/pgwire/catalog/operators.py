@@ -26,14 +26,14 @@ COMPARE: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
 }
 
 
-def _divide(one: Any, other: Any) -> Any:
+def _divide(first: Any, second: Any) -> Any:
     """Divide as PostgreSQL does: integer division truncates towards 0."""
-    if other == 0:
+    if second == 0:
         message = "A number is divided by 0."
         raise BindError(message, code="wrong-constant")
-    if isinstance(one, int) and isinstance(other, int):
-        return abs(one) // abs(other) * (1 if (one < 0) == (other < 0) else -1)
-    return one / other
+    if isinstance(first, int) and isinstance(second, int):
+        return abs(first) // abs(second) * (1 if (first < 0) == (second < 0) else -1)
+    return first / second
 
 
 ARITHMETIC: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
@@ -41,7 +41,7 @@ ARITHMETIC: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.Sub: operator.sub,
     exp.Mul: operator.mul,
     exp.Div: _divide,
-    exp.Mod: lambda one, other: int(math.fmod(one, other)),
+    exp.Mod: lambda first, second: int(math.fmod(first, second)),
     exp.BitwiseAnd: operator.and_,
     exp.BitwiseOr: operator.or_,
 }
@@ -50,16 +50,16 @@ LARGEST = 1 << 128
 """Upper limit of numbers in catalog questions."""
 
 
-def compare_values(compare: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
+def compare_values(compare: Callable[[Any, Any], Any], first: Any, second: Any) -> Any:
     """Return a comparison; NULL if either side is NULL."""
-    if one is None or other is None:
+    if first is None or second is None:
         return None
-    if isinstance(one, bool) is not isinstance(other, bool) or isinstance(one, str) is not isinstance(other, str):
-        one, other = text_of(one), text_of(other)
+    if isinstance(first, bool) is not isinstance(second, bool) or isinstance(first, str) is not isinstance(second, str):
+        first, second = text_of(first), text_of(second)
     try:
-        return compare(one, other)
+        return compare(first, second)
     except TypeError:
-        return compare(str(one), str(other))
+        return compare(str(first), str(second))
 
 
 def comparison(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
@@ -69,8 +69,8 @@ def comparison(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
     if several is not None:
         return _with_several(compiler, node.this, several, compare, scope)
     left, right = compiler.alike(node.this, node.expression, scope)
-    one, other = left.run, right.run
-    return Compiled(lambda env: compare_values(compare, one(env), other(env)), "bool")
+    first, second = left.run, right.run
+    return Compiled(lambda env: compare_values(compare, first(env), second(env)), "bool")
 
 
 def _with_several(
@@ -81,21 +81,21 @@ def _with_several(
     values = compiler.rows_of(inner, scope) if is_query(inner) else compiler.compile(inner, scope)
     values = compiler.coerce(values, f"_{left.type}" if left.type in TEXTS else "_int8", inner)
     left = compiler.coerce(left, values.type.removeprefix("_"), node)
-    one, others, spend = left.run, values.run, compiler.budget.spend
+    first, others, spend = left.run, values.run, compiler.budget.spend
 
-    def some(env: Env) -> Any:
-        value, matched = one(env), others(env)
+    def compute(env: Env) -> Any:
+        value, matched = first(env), others(env)
         if matched is None:
             return None
         if not isinstance(matched, list):
             raise unsupported_error(several)
         spend(len(matched))
-        truths = [compare_values(compare, value, other) for other in matched]
+        truths = [compare_values(compare, value, second) for second in matched]
         if every:
             return False if False in truths else None if None in truths else True
         return True if True in truths else None if None in truths else False
 
-    return Compiled(some, "bool")
+    return Compiled(compute, "bool")
 
 
 def within(compiler: Compiler, node: exp.In, scope: Scope) -> Compiled:
@@ -111,14 +111,14 @@ def within(compiler: Compiler, node: exp.In, scope: Scope) -> Compiled:
         compiler.coerce(compiler.compile(expression, scope), left.type, expression) for expression in node.expressions
     ]
     left = compiler.coerce(left, members[0].type if members else "unknown", node.this)
-    one, others = left.run, [member.run for member in members]
+    first, others = left.run, [member.run for member in members]
 
-    def some(env: Env) -> Any:
-        value = one(env)
-        truths = [compare_values(operator.eq, value, other(env)) for other in others]
+    def compute(env: Env) -> Any:
+        value = first(env)
+        truths = [compare_values(operator.eq, value, second(env)) for second in others]
         return True if True in truths else None if None in truths else False
 
-    return Compiled(some, "bool")
+    return Compiled(compute, "bool")
 
 
 def between(compiler: Compiler, node: exp.Between, scope: Scope) -> Compiled:
@@ -140,7 +140,7 @@ def pattern(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
         sign = str(node.args["operator"]).split(".")[-1].strip()
     elif isinstance(node, exp.RegexpLike | exp.RegexpILike):
         sign = "~*" if isinstance(node, exp.RegexpILike) else "~"
-    one, other = compiler.compile(node.this, scope).run, compiler.compile(node.expression, scope).run
+    first, second = compiler.compile(node.this, scope).run, compiler.compile(node.expression, scope).run
     spend = compiler.budget.spend
     if sign in PATTERNS:
         fold, is_negated = PATTERNS[sign]
@@ -155,7 +155,7 @@ def pattern(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
     test, is_negated = like if sign == "~~" else matches, is_negated is not bool(node.args.get("negate"))
 
     def compute(env: Env) -> Any:
-        text, wanted = one(env), other(env)
+        text, wanted = first(env), second(env)
         if text is None or wanted is None:
             return None
         size = 1 + len(str(text))
@@ -176,10 +176,10 @@ def arithmetic(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
     """Return sums, differences, products and bit operations."""
     work = ARITHMETIC[type(node)]
     left, right = compiler.alike(node.this, node.expression, scope)
-    one, other = left.run, right.run
+    read_left, read_right = left.run, right.run
 
     def compute(env: Env) -> Any:
-        first, second = one(env), other(env)
+        first, second = read_left(env), read_right(env)
         if first is None or second is None:
             return None
         try:
@@ -196,18 +196,18 @@ def arithmetic(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
 def concatenate(compiler: Compiler, node: exp.DPipe, scope: Scope) -> Compiled:
     """Concatenate two texts or arrays."""
     left, right = compiler.compile(node.this, scope), compiler.compile(node.expression, scope)
-    one, other = left.run, right.run
-    kind, made = left.type if left.type.startswith("_") else "text", compiler.budget.count_memory
+    read_left, read_right = left.run, right.run
+    kind, counted = left.type if left.type.startswith("_") else "text", compiler.budget.count_memory
 
     def put(env: Env) -> Any:
-        first, second = one(env), other(env)
+        first, second = read_left(env), read_right(env)
         if kind.startswith("_") and (first is None or second is None):
             return second if first is None else first
         if first is None or second is None:
             return None
         if isinstance(first, list):
-            return made([*first, *(second if isinstance(second, list) else [second])])
-        return made(check_text(text_of(first) + text_of(second)))
+            return counted([*first, *(second if isinstance(second, list) else [second])])
+        return counted(check_text(text_of(first) + text_of(second)))
 
     return Compiled(put, kind)
 
@@ -232,28 +232,28 @@ def _not(compiler: Compiler, node: exp.Not, scope: Scope) -> Compiled:
 
 
 def _and(compiler: Compiler, node: exp.And, scope: Scope) -> Compiled:
-    one, other = compiler.compile(node.this, scope).run, compiler.compile(node.expression, scope).run
-    return Compiled(lambda env: both(one(env), lambda: other(env)), "bool")
+    first, second = compiler.compile(node.this, scope).run, compiler.compile(node.expression, scope).run
+    return Compiled(lambda env: both(first(env), lambda: second(env)), "bool")
 
 
 def _or(compiler: Compiler, node: exp.Or, scope: Scope) -> Compiled:
-    one, other = compiler.compile(node.this, scope).run, compiler.compile(node.expression, scope).run
-    return Compiled(lambda env: either(one(env), lambda: other(env)), "bool")
+    first, second = compiler.compile(node.this, scope).run, compiler.compile(node.expression, scope).run
+    return Compiled(lambda env: either(first(env), lambda: second(env)), "bool")
 
 
 def _is(compiler: Compiler, node: exp.Is, scope: Scope) -> Compiled:
     left, wanted = compiler.compile(node.this, scope), compiler.compile(node.expression, scope)
-    one, other, wants = left.run, wanted.run, not node.args.get("negate")
-    return Compiled(lambda env: (one(env) is other(env)) is wants, "bool")
+    first, second, wants = left.run, wanted.run, not node.args.get("negate")
+    return Compiled(lambda env: (first(env) is second(env)) is wants, "bool")
 
 
 def _distinct(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
     """Return IS [NOT] DISTINCT FROM: NULL equals NULL."""
     left, right = compiler.alike(node.this, node.expression, scope)
-    one, other, wants = left.run, right.run, isinstance(node, exp.NullSafeEQ)
+    read_left, read_right, wants = left.run, right.run, isinstance(node, exp.NullSafeEQ)
 
     def compute(env: Env) -> bool:
-        first, second = one(env), other(env)
+        first, second = read_left(env), read_right(env)
         same = first is second if first is None or second is None else compare_values(operator.eq, first, second)
         return same is wants
 
@@ -275,9 +275,9 @@ def _negative(compiler: Compiler, node: exp.Neg, scope: Scope) -> Compiled:
 
 def _null_if(compiler: Compiler, node: exp.Nullif, scope: Scope) -> Compiled:
     left, right = compiler.alike(node.this, node.expression, scope)
-    one, other = left.run, right.run
+    first, second = left.run, right.run
     return Compiled(
-        lambda env: None if compare_values(operator.eq, one(env), other(env)) is True else one(env), left.type
+        lambda env: None if compare_values(operator.eq, first(env), second(env)) is True else first(env), left.type
     )
 
 

@@ -123,13 +123,13 @@ class Queries:
         pick = self._pick(node, shape, parent)
 
         def run(env: Env | None) -> Relation:
-            one, two = left(env).rows, right(env).rows
+            first, second = left(env).rows, right(env).rows
             if isinstance(node, exp.Union):
-                rows = [*one, *two]
+                rows = [*first, *second]
             elif isinstance(node, exp.Except):
-                rows = _without(one, two)
+                rows = _without(first, second)
             else:
-                rows = _without(one, _without(one, two))
+                rows = _without(first, _without(first, second))
             return Relation(shape.names, shape.types, pick(_distinct(rows) if is_distinct else rows))
 
         return shape, run
@@ -145,14 +145,14 @@ class Queries:
             else []
         )
         runs = [
-            (place, None if place is not None else self.compiler.compile(one.this, scope).run, one)
-            for place, one in keys
+            (place, None if place is not None else self.compiler.compile(ordered.this, scope).run, ordered)
+            for place, ordered in keys
         ]
         cut = self._cut(node)
 
         def pick(rows: list[Any]) -> list[Any]:
-            for place, run, one in reversed(runs):
-                rows = sorted(rows, key=lambda row: sort_key(row[place] if run is None else run(Env(row)), one))
+            for place, run, ordered in reversed(runs):
+                rows = sorted(rows, key=lambda row: sort_key(row[place] if run is None else run(Env(row)), ordered))
             return cut(rows)
 
         return pick
@@ -179,16 +179,16 @@ class Queries:
                 raise unsupported_error(node if not isinstance(value, exp.Expr) else value)
         scope, read = self.sources.read(node, parent, self._ctes)
         compiler, is_grouped = self.compiler, _is_grouped(node)
-        groups = [compiler.compile(_meant(one, node), scope).run for one in _group_keys(node)]
+        groups = [compiler.compile(_meant(key, node), scope).run for key in _group_keys(node)]
         outer, compiler.aggregates = compiler.aggregates, [] if is_grouped or _has_windows(node) else None
-        outputs = [one for item in node.expressions for one in self._outputs(item, scope)]
+        outputs = [output for item in node.expressions for output in self._outputs(item, scope)]
         having = node.args.get("having")
-        kept = compiler.compile(having.this, scope).run if having is not None else None
+        test = compiler.compile(having.this, scope).run if having is not None else None
         keys = self._order(node, scope, [name for name, _ in outputs])
         aggregates, compiler.aggregates = compiler.aggregates or [], outer
-        shape = Relation(tuple(name for name, _ in outputs), tuple(made.type for _, made in outputs))
-        made, cut, is_distinct = (
-            [one for _, one in outputs],
+        shape = Relation(tuple(name for name, _ in outputs), tuple(compiled.type for _, compiled in outputs))
+        compiled_outputs, cut, is_distinct = (
+            [compiled for _, compiled in outputs],
             self._cut(node),
             node.args.get("distinct") is not None,
         )
@@ -199,8 +199,8 @@ class Queries:
             envs = (
                 _group_rows(envs, groups, aggregates, Env(blank, env)) if is_grouped else _number_rows(envs, aggregates)
             )
-            envs = [one for one in envs if kept is None or kept(one) is True]
-            pairs = [(one, row) for one in envs for row in _rows(one, made)]
+            envs = [group for group in envs if test is None or test(group) is True]
+            pairs = [(group, row) for group in envs for row in _rows(group, compiled_outputs)]
             for key in reversed(keys):
                 pairs = sorted(pairs, key=key)
             rows = [row for _, row in pairs]
@@ -225,19 +225,19 @@ class Queries:
         """Return the sort keys of pairs of an environment and an output row."""
         order = node.args.get("order")
         keys: list[Callable[[Any], Any]] = []
-        for one in order.expressions if order is not None else ():
-            place = _position(one.this, len(names))
+        for ordered in order.expressions if order is not None else ():
+            place = _position(ordered.this, len(names))
             if (
                 place is None
-                and isinstance(one.this, exp.Column)
-                and not one.this.table
-                and fold_name(one.this.this) in names
+                and isinstance(ordered.this, exp.Column)
+                and not ordered.this.table
+                and fold_name(ordered.this.this) in names
             ):
-                place = list(names).index(fold_name(one.this.this))
+                place = list(names).index(fold_name(ordered.this.this))
             if place is not None:
-                keys.append(partial(_output_key, place, one))
+                keys.append(partial(_output_key, place, ordered))
                 continue
-            key = order_key(self.compiler, exp.Order(expressions=[one]), scope)
+            key = order_key(self.compiler, exp.Order(expressions=[ordered]), scope)
             if key is not None:
                 keys.append(partial(_row_key, key))
         return keys
@@ -311,11 +311,11 @@ def _group_rows(envs: list[Env], keys: Sequence[Any], aggregates: Sequence[Aggre
     groups: dict[str, list[Env]] = {} if keys else {"": []}
     for env in envs:
         groups.setdefault(repr([key(env) for key in keys]) if keys else "", []).append(env)
-    made = []
+    grouped = []
     for members in groups.values():
         first = members[0] if members else blank
-        made.append(Env(first.row, first.parent, [aggregate.run(members) for aggregate in aggregates]))
-    return made
+        grouped.append(Env(first.row, first.parent, [aggregate.run(members) for aggregate in aggregates]))
+    return grouped
 
 
 def _number_rows(envs: list[Env], windows: Sequence[Aggregate]) -> list[Env]:
@@ -331,16 +331,16 @@ def _rows(env: Env, outputs: Sequence[Compiled]) -> list[tuple[Any, ...]]:
     cells = [output.run(env) for output in outputs]
     if not any(output.is_set for output in outputs):
         return [tuple(cells)]
-    longest = max(len(cell or ()) for cell, one in zip(cells, outputs, strict=True) if one.is_set)
+    longest = max(len(cell or ()) for cell, output in zip(cells, outputs, strict=True) if output.is_set)
     both = zip(cells, outputs, strict=True)
-    columns = [_pad(cell, longest) if one.is_set else [cell] * longest for cell, one in both]
+    columns = [_pad(cell, longest) if output.is_set else [cell] * longest for cell, output in both]
     return list(zip(*columns, strict=True))
 
 
 def _pad(values: Sequence[Any] | None, length: int) -> list[Any]:
     """Return values, and NULLs up to a length."""
-    given = list(values or ())
-    return given + [None] * (length - len(given))
+    padded = list(values or ())
+    return padded + [None] * (length - len(padded))
 
 
 def _distinct(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

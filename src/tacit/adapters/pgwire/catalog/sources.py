@@ -57,8 +57,8 @@ class Sources:
         start = node.args.get("from_")
         if start is None:
             scope = Scope(parent)
-            kept = self._conditions(node, scope)
-            return scope, lambda env: [()] if all(test(Env((), env)) is True for _, test in kept) else []
+            conditions = self._conditions(node, scope)
+            return scope, lambda env: [()] if all(test(Env((), env)) is True for _, test in conditions) else []
         joins = [*(node.args.get("joins") or ()), *(node.args.get("laterals") or ())]
         scope, steps = self._chain(start.this, joins, parent, ctes)
         pushed = self._conditions(node, scope)
@@ -167,7 +167,7 @@ class Sources:
         index = _index_rows(others, equal) if equal is not None and not is_lateral else None
         spend, blank = self._compiler.budget.spend, (None,) * len(source.columns)
         cost = 1 + (width + len(source.columns)) // CELLS_OF_A_STEP
-        made: list[Row] = []
+        joined: list[Row] = []
         met: set[int] = set()
         for row in rows:
             near = source.rows(Env(row, env)) if is_lateral else others
@@ -176,13 +176,13 @@ class Sources:
             spend(1 + len(near))
             result = [other for other in near if all(test(Env(row + other, env)) is True for _, test in tests)]
             spend(cost * len(result))
-            made += [row + other for other in result]
+            joined += [row + other for other in result]
             met |= {id(other) for other in result} if kind in ("RIGHT", "FULL") else set()
             if not result and kind in ("LEFT", "FULL"):
-                made.append(row + blank)
+                joined.append(row + blank)
         if kind in ("RIGHT", "FULL"):
-            made += [(None,) * width + other for other in others if id(other) not in met]
-        return made
+            joined += [(None,) * width + other for other in others if id(other) not in met]
+        return joined
 
     def _source(
         self, node: exp.Expr, scope: Scope, parent: Scope | None, ctes: dict[str, tuple[Relation, Run]]
@@ -251,44 +251,45 @@ class Sources:
     def _function(self, node: exp.Expr, place: exp.Expr, scope: Scope, *, is_lateral: bool) -> _Source:
         """Return the rows of a function in FROM, perhaps numbered."""
         fixed = Scope(scope.parent, list(scope.columns), dict(scope.origins))
-        made = self._compiler.compile(node, fixed)
+        compiled = self._compiler.compile(node, fixed)
         alias, number = place.args.get("alias"), place.args.get("ordinality") or place.args.get("offset")
         ordinal, numbered = bool(number), fold_name(number) if isinstance(number, exp.Identifier) else "ordinality"
         called = column_name(node)
         name = fold_name(alias.this) if alias is not None and alias.this is not None else called
-        given = [fold_name(one) for one in (alias.args.get("columns") or () if alias is not None else ())]
+        aliases = [fold_name(column) for column in (alias.args.get("columns") or () if alias is not None else ())]
         record = {"_pg_expandarray": ("x", "n"), "pg_get_keywords": ("word", "catcode", "catdesc")}
         fields = record.get(called)
-        names = list(fields or (given[0] if given else name,)) + ([numbered] if ordinal else [])
-        names = [*given, *names[len(given) :]]
-        types = [made.type if fields is None else "text"] * len(fields or (1,)) + (["int8"] if ordinal else [])
-        run, is_set = made.run, made.is_set
+        names = list(fields or (aliases[0] if aliases else name,)) + ([numbered] if ordinal else [])
+        names = [*aliases, *names[len(aliases) :]]
+        types = [compiled.type if fields is None else "text"] * len(fields or (1,)) + (["int8"] if ordinal else [])
+        run, is_set = compiled.run, compiled.is_set
 
         def rows(env: Env | None) -> list[Row]:
             value = run(env if env is not None else Env(()))
             values = value if is_set else [value]
-            cells = [tuple(one.values()) if isinstance(one, dict) else (one,) for one in values or ()]
+            cells = [tuple(cell_.values()) if isinstance(cell_, dict) else (cell_,) for cell_ in values or ()]
             return [(*cell, place) if ordinal else cell for place, cell in enumerate(cells, 1)]
 
-        return _Source([(name, one, kind) for one, kind in zip(names, types, strict=True)], {}, rows, is_lateral)
+        return _Source([(name, column, kind) for column, kind in zip(names, types, strict=True)], {}, rows, is_lateral)
 
     def _unnest_together(self, node: exp.Unnest, scope: Scope) -> _Source:
         """Return the elements of several arrays side by side, perhaps numbered; the shorter ones end in NULL."""
         fixed = Scope(scope.parent, list(scope.columns), dict(scope.origins))
-        made = [
-            self._compiler.compile(exp.Anonymous(this="unnest", expressions=[one]), fixed) for one in node.expressions
+        compiled = [
+            self._compiler.compile(exp.Anonymous(this="unnest", expressions=[array]), fixed)
+            for array in node.expressions
         ]
         alias, number = node.args.get("alias"), node.args.get("offset")
-        given = [fold_name(one) for one in (alias.args.get("columns") or () if alias is not None else ())]
-        names = [*given, *["unnest"] * len(made)][: len(made)]
+        aliases = [fold_name(column) for column in (alias.args.get("columns") or () if alias is not None else ())]
+        names = [*aliases, *["unnest"] * len(compiled)][: len(compiled)]
         name = fold_name(alias.this) if alias is not None and alias.this is not None else "unnest"
-        columns = [(name, one, array.type) for one, array in zip(names, made, strict=True)]
+        columns = [(name, column, array.type) for column, array in zip(names, compiled, strict=True)]
         if number:
             columns.append((name, fold_name(number) if isinstance(number, exp.Identifier) else "ordinality", "int8"))
 
         def rows(env: Env | None) -> list[Row]:
             around = env if env is not None else Env(())
-            cells = zip_longest(*(array.run(around) or () for array in made))
+            cells = zip_longest(*(array.run(around) or () for array in compiled))
             return [(*cell, place) if number else cell for place, cell in enumerate(cells, 1)]
 
         return _Source(columns, {}, rows, is_lateral=True)
@@ -296,14 +297,16 @@ class Sources:
     def values(self, node: exp.Values, parent: Scope | None) -> tuple[Relation, Run]:
         """Return the rows of VALUES."""
         scope = Scope(parent)
-        made = [[self._compiler.compile(one, scope) for one in row.expressions] for row in node.expressions]
-        if len({len(row) for row in made}) != 1 or not made[0]:
+        compiled = [[self._compiler.compile(column, scope) for column in row.expressions] for row in node.expressions]
+        if len({len(row) for row in compiled}) != 1 or not compiled[0]:
             raise unsupported_error(node)
-        names = tuple(f"column{place}" for place in range(1, len(made[0]) + 1))
-        shape = Relation(names, tuple(one.type for one in made[0]))
+        names = tuple(f"column{place}" for place in range(1, len(compiled[0]) + 1))
+        shape = Relation(names, tuple(column.type for column in compiled[0]))
 
         def run(env: Env | None) -> Relation:
-            return Relation(shape.names, shape.types, [tuple(one.run(Env((), env)) for one in row) for row in made])
+            return Relation(
+                shape.names, shape.types, [tuple(column.run(Env((), env)) for column in row) for row in compiled]
+            )
 
         return shape, run
 
@@ -313,12 +316,12 @@ def _named_source(
 ) -> _Source:
     """Return a relation under its alias, with its columns perhaps renamed."""
     table = fold_name(alias.this) if alias is not None and alias.this is not None else name
-    given = [fold_name(column) for column in (alias.args.get("columns") or () if alias is not None else ())]
-    names = [*given, *shape.names[len(given) :]]
+    aliases = [fold_name(column) for column in (alias.args.get("columns") or () if alias is not None else ())]
+    names = [*aliases, *shape.names[len(aliases) :]]
     if len(names) != len(shape.types):
         message = "There are more names than columns."
         raise UnsupportedSqlError(message)
-    columns = [(table, one, kind) for one, kind in zip(names, shape.types, strict=True)]
+    columns = [(table, column, kind) for column, kind in zip(names, shape.types, strict=True)]
     return _Source(columns, {}, lambda env: run(env).rows, is_lateral)
 
 
@@ -333,7 +336,9 @@ def _kind(join: exp.Join) -> str:
 
 def _equal_places(part: exp.Expr, scope: Scope, before: int) -> tuple[int, int] | None:
     """Return the indices of two columns, one from each side, that a condition equates."""
-    if not isinstance(part, exp.EQ) or not all(isinstance(one, exp.Column) for one in (part.this, part.expression)):
+    if not isinstance(part, exp.EQ) or not all(
+        isinstance(column, exp.Column) for column in (part.this, part.expression)
+    ):
         return None
     places = []
     for column in (part.this, part.expression):

@@ -78,24 +78,24 @@ def negate(value: Value) -> Value:
     return None if value is None else not value
 
 
-def both(one: Value, other: Callable[[], Value]) -> Value:
+def both(left: Value, right: Callable[[], Value]) -> Value:
     """Return AND; the other side is evaluated only if needed."""
-    if one is False:
+    if left is False:
         return False
-    second = other()
+    second = right()
     if second is False:
         return False
-    return None if one is None or second is None else True
+    return None if left is None or second is None else True
 
 
-def either(one: Value, other: Callable[[], Value]) -> Value:
+def either(left: Value, right: Callable[[], Value]) -> Value:
     """Return OR."""
-    if one is True:
+    if left is True:
         return True
-    second = other()
+    second = right()
     if second is True:
         return True
-    return None if one is None or second is None else False
+    return None if left is None or second is None else False
 
 
 def like(text: str, pattern: str, *, fold: bool = False) -> bool:
@@ -229,8 +229,8 @@ def plain_cast(value: Value, kind: str) -> Value:
     if value is None:
         return None
     if kind.startswith("_") or kind in ("int2vector", "oidvector"):
-        made = value if isinstance(value, list) else _array(str(value))
-        return [plain_cast(one, kind[1:]) for one in made] if kind.startswith("_") else made
+        members = value if isinstance(value, list) else _array(str(value))
+        return [plain_cast(member, kind[1:]) for member in members] if kind.startswith("_") else members
     try:
         if kind in WHOLE:
             return int(value) if not isinstance(value, str) else int(value.strip())
