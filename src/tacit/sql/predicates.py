@@ -24,6 +24,7 @@ from tacit.sql.vectors import (
     OPERATORS,
     category_vector,
     comparison_vector,
+    is_boolean,
     null_vector,
     ordered_values,
     shown_value,
@@ -81,16 +82,14 @@ def holds(scope: Scope, node: exp.Expr, *, wanted: bool = True) -> Total:
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):  # IS TRUE is never NULL
         total = holds(scope, node.this, wanted=bool(node.expression.this))
         return total if wanted else scope.one - total
-    if isinstance(node, exp.Column) and _is_boolean(scope.find(node)):
+    if isinstance(node, exp.Column) and _names_boolean(scope, node):
         node = exp.EQ(this=node, expression=exp.true())
     return _check_cells(scope, node, comparison(scope, node, wanted=wanted))
 
 
-def _is_boolean(column: BoundColumn) -> bool:
-    attribute = column.attribute
-    if not isinstance(attribute, Categorical) or column.lookup or attribute.dictionary:
-        return False
-    return unit_of(attribute.values) == "boolean"
+def _names_boolean(scope: Scope, node: exp.Column) -> bool:
+    column = scope.find(node)
+    return column.lookup is None and not isinstance(column.attribute, Public) and is_boolean(column.sensitive)
 
 
 def _either(left: Total, right: Total) -> Total:

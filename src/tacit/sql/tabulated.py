@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from tacit.client.labels import unit_of
-from tacit.contract.schema import Categorical, Ordinal, Public
+from tacit.contract.schema import Ordinal, Public
 from tacit.errors import BindError, TacitError
 from tacit.estimate.functional import Functional, Term
 from tacit.sql.expressions import compile_expression
@@ -178,6 +177,4 @@ def _domain(bound: BoundColumn) -> list[Any]:
     if isinstance(attribute, Ordinal) and not attribute.is_date:
         numbers = [int(value) if value.denominator == 1 else value for value in exact_values(attribute)]
         return [*numbers, *([None] * attribute.null)]
-    if isinstance(attribute, Categorical) and not attribute.dictionary and unit_of(attribute.values) == "boolean":
-        return [False, True, *([None] * attribute.null)]
     return [shown_value(attribute, index) for index in range(attribute.size)]

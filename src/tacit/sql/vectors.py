@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.client.labels import unit_of
+from tacit.client.labels import BOOLEANS, unit_of
 from tacit.contract.budget import exact_number
 from tacit.contract.schema import Categorical, Ordinal
 from tacit.errors import BindError
@@ -31,6 +31,7 @@ __all__ = [
     "cell_ends",
     "comparison_vector",
     "exact_values",
+    "is_boolean",
     "kind_of",
     "measure_vector",
     "null_vector",
@@ -62,6 +63,13 @@ def kind_of(value: Any) -> str:
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
 
 
+def is_boolean(attribute: Sensitive) -> bool:
+    """Return whether the values of an attribute are false and true."""
+    if not isinstance(attribute, Categorical) or attribute.dictionary or len(attribute.values) != len(BOOLEANS):
+        return False
+    return unit_of(attribute.values) == "boolean"
+
+
 def null_vector(attribute: Sensitive) -> Vector:
     """Return the vector that marks NULL."""
     vector = np.zeros(attribute.size)
@@ -76,7 +84,7 @@ def measure_vector(attribute: Sensitive) -> Vector:
     if isinstance(attribute, Categorical):
         if isinstance(attribute.values[0], str):
             known, instead = "text", "Use COUNT, or group by it."
-            if unit_of(attribute.values) == "boolean":
+            if is_boolean(attribute):
                 known, instead = "true and false", f"Use COUNT_IF({attribute.name}) or AVG({attribute.name}::INT)."
             message = f"{attribute.name} holds {known}, which has no sum. {instead}"
             raise BindError(message, code="not-a-number")
@@ -235,7 +243,7 @@ def shown_value(attribute: Sensitive, index: int) -> Any:
     if attribute.null and index == attribute.size - 1:
         return None
     if isinstance(attribute, Categorical):
-        return attribute.values[index]
+        return bool(index) if is_boolean(attribute) else attribute.values[index]
     value = attribute.start + attribute.unit * _centres(attribute)[index]
     if attribute.is_date and attribute.values < attribute.ticks and not attribute.dither:  # the first day of a bin
         value = attribute.start + attribute.unit * -(-index * attribute.ticks // attribute.values)

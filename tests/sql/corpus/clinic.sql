@@ -87,3 +87,5 @@ SELECT COUNT(*) AS n, AVG(cost) AS c FROM patients p JOIN visits v ON p.pid = v.
 !unsupported-join SELECT COUNT(*) AS n FROM patients p LEFT JOIN insurance i ON i.pid = p.pid LEFT JOIN visits v ON v.pid = i.pid
 !unsupported-join SELECT COUNT(*) AS n FROM insurance JOIN visits USING (pid) RIGHT JOIN patients USING (pid)
 SELECT COUNT(*) AS n FROM insurance i RIGHT JOIN patients p ON i.pid = p.pid JOIN visits v ON v.pid = p.pid WHERE i.plan IS NULL
+SELECT smoker, COUNT(*) AS n, AVG(age) AS a FROM patients GROUP BY smoker ORDER BY smoker
+SELECT smoker, plan, COUNT(*) AS n FROM patients LEFT JOIN insurance USING (pid) GROUP BY ALL
