@@ -124,6 +124,8 @@ GROUPED = "SELECT os, kind, COUNT(*) AS n FROM users GROUP BY os, kind"
         ("bad-option", AVERAGE, {"measure": 2}),
         ("bad-option", AVERAGE, {"measure": "0"}),
         ("bad-option", AVERAGE, {"part": 2}),
+        ("bad-option", AVERAGE, {"descending": [1]}),
+        ("bad-option", AVERAGE, {"descending": "no"}),
         ("bad-option", AVERAGE, {"limit": 100_000}),
         ("bad-option", AVERAGE, {"offset": -1}),
         ("unknown-column", "SELECT COUNT(*) FROM users WHERE nothing = 1", {}),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Number
 from typing import Any, get_args
 
 import numpy as np
@@ -55,6 +56,9 @@ class Page:
         numbers = (self.measure, self.offset, self.limit, self.part)
         if any(isinstance(number, bool) or not isinstance(number, int) for number in numbers):
             message = "measure, offset, limit and part must be whole numbers."
+            raise UsageError(message, code="bad-option")
+        if not isinstance(self.descending, bool):
+            message = "descending must be true or false."
             raise UsageError(message, code="bad-option")
         if not 0 <= self.offset < 2**53 or not 1 <= self.limit <= MOST_ROWS:
             message = f"offset must be 0 or more, and limit from 1 to {MOST_ROWS}."
@@ -159,7 +163,7 @@ def _locate_group(bound: Bound, group: Mapping[str, Any]) -> tuple[tuple[int, ..
             message = f"Contributions are shown for one row of the answer. {wanted}."
             raise UsageError(message, code="group-needed")
         if key.public is not None:
-            values.append(group[name])
+            values.append(_public_value(name, group[name]))
             continue
         labels = [label for label, _ in key.classes]
         places = [i for i, label in enumerate(labels) if label == group[name] or _as_text(label) == group[name]]
@@ -167,6 +171,14 @@ def _locate_group(bound: Bound, group: Mapping[str, Any]) -> tuple[tuple[int, ..
             raise UnknownNameError(f"group of {name}", _as_text(group[name]), map(_as_text, labels))
         classes.append(places[0])
     return tuple(classes), tuple(values)
+
+
+def _public_value(name: str, value: Any) -> Any:
+    """Return a value of a public column; other Python objects cannot be compared with one."""
+    if value is not None and not isinstance(value, str | Number | np.bool_):
+        message = f"The group's {name} must be a text, a number, a boolean or null."
+        raise UsageError(message, code="bad-option")
+    return value
 
 
 def _as_text(label: Any) -> str:
