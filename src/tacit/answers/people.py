@@ -69,7 +69,7 @@ class People:
 
     def count(self, keys: Sequence[BoundColumn] = (), conditions: Sequence[exp.Expr] = ()) -> int:
         """Return the number of people who satisfy public conditions, in the largest public group."""
-        sums, _ = fetch_sums(self.engine, self.scope, self.rounds, SumsRequest(), keys, conditions)
+        sums, _ = fetch_sums(self, SumsRequest(), keys, conditions)
         return max((round(group.stands_for) for group in sums.values()), default=0)
 
     def error_of(self, terms: Terms, *, superpopulation: bool) -> tuple[float, float]:
@@ -77,7 +77,7 @@ class People:
         totals = [total for _, total in terms]
         request = SumsRequest(self.squares(totals))
         place = request.places(totals)
-        sums, _ = fetch_sums(self.engine, self.scope, self.rounds, request, (), ())
+        sums, _ = fetch_sums(self, request, (), ())
         gradient = np.array([[weight for weight, _ in terms]])
         variance = sums[()].covariance(gradient, place, superpopulation=superpopulation).item()
         freedom = max(1.0, sums[()].effective(place, gradient[0]) - 1)

@@ -232,7 +232,7 @@ def fetch_quantiles(
             (request.alone if place in measured[number] else request.place)(quantiles[number].totals[place])
             for number, place in batch
         ]
-        fetched = fetch(people.engine, people.scope, people.rounds, request, keys, conditions)
+        fetched = fetch(people, request, keys, conditions)
         if fetched is None:
             step, fetch = TESTS_AT_ONCE, fetch_sums
             continue
@@ -290,7 +290,7 @@ class _Alike:
         request = SumsRequest(squares=False)
         spots = request.places([quantile.totals[i] for i in (*places, len(quantile.totals) - 1)])
         people = self._people
-        fetched = fetch(people.engine, people.scope, people.rounds, request, (), self._conditions)
+        fetched = fetch(people, request, (), self._conditions)
         if fetched is None:
             return None
         [sums] = fetched[0].values()

@@ -169,7 +169,7 @@ class _Question:
         plain = [leaf for leaf in parts if isinstance(leaf, Formula)]
         request = SumsRequest(people.squares([total for formula in plain for total in formula.totals]))
         places = [request.places(formula.totals) for formula in plain]
-        fetched = fetch(people.engine, people.scope, people.rounds, request, bound.public, bound.conditions)
+        fetched = fetch(people, request, bound.public, bound.conditions)
         if fetched is None:
             return None
         by_group, plans = fetched
@@ -204,7 +204,7 @@ class _Question:
         people, bound = self.people, self.bound
         request = SumsRequest(people.squares([total for formula in columns for total in formula.totals]))
         places = [request.places(formula.totals) for formula in columns]
-        fetched = fetch(people.engine, people.scope, people.rounds, request, bound.public, bound.conditions)
+        fetched = fetch(people, request, bound.public, bound.conditions)
         if fetched is None:
             return None
         by_group, plans = fetched
@@ -290,7 +290,7 @@ def value_of(people: People, formula: Formula, totals: list[float], conditions: 
         return formula.evaluate(formula.at(totals)).value
     request = SumsRequest(people.squares(formula.totals))
     place = request.places(formula.totals)
-    sums, _ = fetch_sums(people.engine, people.scope, people.rounds, request, (), conditions)
+    sums, _ = fetch_sums(people, request, (), conditions)
     return formula.evaluate(_totals_of(people, formula, sums[()], place)).value
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sqlglot import exp
@@ -30,8 +30,11 @@ __all__ = ["Fetch", "Sums", "SumsRequest", "Values", "fetch_by_code", "fetch_sum
 
 Values = tuple[Any, ...]
 
-Fetch = Callable[..., "tuple[dict[Values, Sums], list[Plan]] | None"]
-"""From engine, scope, rounds, request, keys and conditions to sums and plans."""
+Fetch = Callable[
+    ["Joined", "SumsRequest", Sequence[BoundColumn], Sequence[exp.Expr]],
+    "tuple[dict[Values, Sums], list[Plan]] | None",
+]
+"""From people, request, keys and conditions to sums and plans."""
 
 RESIDUE = 1e-12
 """Relative difference below which two sums are equal up to rounding: engines add in different orders."""
@@ -289,45 +292,47 @@ def _combine(gradients: Vector, covariance: Vector) -> Vector:
     return np.where(np.abs(combined) <= RESIDUE * size, 0.0, combined)
 
 
+class Joined(Protocol):
+    """Joined services in one or more rounds, and the engine that has their reports."""
+
+    engine: Engine
+    scope: Scope
+    rounds: Sequence[Round]
+
+
 def fetch_sums(
-    engine: Engine,
-    scope: Scope,
-    rounds: Sequence[Round],
-    request: SumsRequest,
-    keys: Sequence[BoundColumn],
-    conditions: Sequence[exp.Expr],
+    people: Joined, request: SumsRequest, keys: Sequence[BoundColumn], conditions: Sequence[exp.Expr]
 ) -> tuple[dict[Values, Sums], list[Plan]]:
     """Return the sums of each group of public values, over all rounds, and the plans that were run."""
-    fetched = fetch_by_code(engine, scope, rounds, request, keys, conditions)
+    fetched = fetch_by_code(people, request, keys, conditions)
     if fetched is not None:
         return fetched
-    plans, by_round = [], []
-    for round_, types in zip(rounds, stored_types(engine, rounds), strict=True):
-        plan = Plan(scope, round_, request.totals, sorted(request.pairs), keys, conditions, types)
-        by_round.append(_sum_in_engine(engine, plan, request))
-        plans.append(plan)
-    return over_rounds(by_round, rounds), plans
+    plans = list(_plans_of(people, request, keys, conditions))
+    return over_rounds([_sum_in_engine(people.engine, plan, request) for plan in plans], people.rounds), plans
+
+
+def _plans_of(
+    people: Joined, request: SumsRequest, keys: Sequence[BoundColumn], conditions: Sequence[exp.Expr]
+) -> Iterator[Plan]:
+    """Yield the plan of each round."""
+    pairs = sorted(request.pairs)
+    for round_, types in zip(people.rounds, stored_types(people.engine, people.rounds), strict=True):
+        yield Plan(people.scope, round_, request.totals, pairs, keys, conditions, types)
 
 
 def fetch_by_code(
-    engine: Engine,
-    scope: Scope,
-    rounds: Sequence[Round],
-    request: SumsRequest,
-    keys: Sequence[BoundColumn],
-    conditions: Sequence[exp.Expr],
+    people: Joined, request: SumsRequest, keys: Sequence[BoundColumn], conditions: Sequence[exp.Expr]
 ) -> tuple[dict[Values, Sums], list[Plan]] | None:
     """Return sums and plans as `fetch_sums` does, for any number of totals; None where sums by code do not suffice."""
     pairs = sorted(request.pairs)
     plans, by_round = [], []
-    for round_, types in zip(rounds, stored_types(engine, rounds), strict=True):
-        plan = Plan(scope, round_, request.totals, pairs, keys, conditions, types)
+    for plan in _plans_of(people, request, keys, conditions):
         ways = (make(plan) for make in BY_CODE)
-        tried = ((way, way.run(engine)) for way in ways if way is not None)
+        tried = ((way, way.run(people.engine)) for way in ways if way is not None)
         way, moments = next(((way, moments) for way, moments in tried if moments is not None), (None, None))
         if way is None or moments is None:
             return None
-        squared, noisy, tier = sorted({i for i, _ in pairs}), way.noisy(), round_.labels["tier"]
+        squared, noisy, tier = sorted({i for i, _ in pairs}), way.noisy(), plan.round.labels["tier"]
         by_round.append(
             {
                 values: Sums(
@@ -343,7 +348,7 @@ def fetch_by_code(
             }
         )
         plans.append(replace(plan, by_code=way.query, from_tables=way.from_tables))
-    return over_rounds(by_round, rounds), plans
+    return over_rounds(by_round, people.rounds), plans
 
 
 BY_CODE = (plan_by_code, plan_code_values)

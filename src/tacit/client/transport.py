@@ -7,11 +7,11 @@ import json
 import ssl
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from tacit.errors import UsageError
 
-__all__ = ["Answered", "Transport"]
+__all__ = ["Answered", "Transport", "connect"]
 
 MOST_BYTES = 1 << 20
 """Maximum bytes of a response: contracts are below 256 KiB."""
@@ -61,13 +61,6 @@ class Transport:
         self.url = url.rstrip("/")
         self._parts, self._timeout = parts, timeout
 
-    def _connection(self) -> http.client.HTTPConnection:
-        host, port = str(self._parts.hostname), self._parts.port
-        if self._parts.scheme == "https":
-            context = ssl.create_default_context()
-            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
-        return http.client.HTTPConnection(host, port, timeout=self._timeout)
-
     def get(self, path: str, most: int = MOST_BYTES) -> Answered:
         """Fetch a resource with a limit on its size."""
         return self._ask("GET", path, None, most)
@@ -77,7 +70,7 @@ class Transport:
         return self._ask("POST", path, body.encode())
 
     def _ask(self, method: str, path: str, body: bytes | None, most: int = MOST_BYTES) -> Answered:
-        connection = self._connection()
+        connection = connect(self._parts, self._timeout)
         try:
             headers = {"Content-Type": "text/plain;charset=UTF-8"} if body is not None else {}
             connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
@@ -90,3 +83,12 @@ class Transport:
             return Answered(0)
         finally:
             connection.close()
+
+
+def connect(address: SplitResult, seconds: float) -> http.client.HTTPConnection:
+    """Return a new connection to an address, encrypted if that starts with https; it waits for at most ``seconds``."""
+    host, port = str(address.hostname), address.port
+    if address.scheme == "https":
+        context = ssl.create_default_context()
+        return http.client.HTTPSConnection(host, port, timeout=seconds, context=context)
+    return http.client.HTTPConnection(host, port, timeout=seconds)

@@ -7,7 +7,7 @@ those two only; values are converted by `tacit.client.labels`.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from tacit.client.labels import BOOLEANS
@@ -163,13 +163,17 @@ def _check_order(name: str, low: datetime.date, high: datetime.date) -> None:
         raise SchemaError(message, code="empty-domain")
 
 
-def _time(name: str, setting: str, value: object) -> datetime.datetime:
+def _parsed(value: object, parse: Callable[[str], object]) -> object:
+    """Return a value, or what its text says; None if it says nothing of the kind."""
     value = plain_scalar(value)
-    if isinstance(value, str):
-        try:
-            value = datetime.datetime.fromisoformat(value)
-        except ValueError:
-            value = None
+    try:
+        return parse(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+
+
+def _time(name: str, setting: str, value: object) -> datetime.datetime:
+    value = _parsed(value, datetime.datetime.fromisoformat)
     if type(value) is datetime.date:
         value = datetime.datetime(value.year, value.month, value.day)
     if not isinstance(value, datetime.datetime) or value.tzinfo is not None:
@@ -179,12 +183,7 @@ def _time(name: str, setting: str, value: object) -> datetime.datetime:
 
 
 def _date(name: str, setting: str, value: object) -> datetime.date:
-    value = plain_scalar(value)
-    if isinstance(value, str):
-        try:
-            value = datetime.date.fromisoformat(value)
-        except ValueError:
-            value = None
+    value = _parsed(value, datetime.date.fromisoformat)
     if isinstance(value, datetime.datetime) and value.tzinfo is None:
         value = value.date()
     if type(value) is not datetime.date:

@@ -31,11 +31,11 @@ from tacit.contract.contract import ServiceContract
 from tacit.errors import UnanswerableError
 from tacit.estimate.fourier import Parities
 from tacit.estimate.functional import Functional, Term, Vector
-from tacit.estimate.partitions import Partitions, is_nested, solver
+from tacit.estimate.partitions import is_nested, solver
 from tacit.estimate.reading import Factor, Product, Reading
 from tacit.estimate.rounding import rewritten
 from tacit.estimate.sets import Sets
-from tacit.estimate.split import BlueTree, Split, cover_split, rdc_split
+from tacit.estimate.split import Solver, Split, cover_split, rdc_split
 from tacit.estimate.terms import Terms, presence_of
 
 __all__ = ["COVERS", "Decoded", "Decoder", "DecoderName", "Grid", "Source"]
@@ -137,7 +137,7 @@ class Grid:
         return weights
 
     @cached_property
-    def trees(self) -> list[BlueTree | Partitions]:
+    def trees(self) -> list[Solver]:
         """A solver for each attribute."""
         if not self.attributes:
             return []

@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.contract.layouts import LARGEST, Level, Levels
-from tacit.errors import InternalError
 from tacit.estimate.functional import Vector
-from tacit.estimate.split import BlueTree, Split
+from tacit.estimate.split import BlueTree, Solver
 
 __all__ = ["Partitions", "is_nested", "solver"]
 
 
-def solver(levels: Levels, weights: npt.ArrayLike) -> BlueTree | Partitions:
+def solver(levels: Levels, weights: npt.ArrayLike) -> Solver:
     """Return the solver for the splits of one attribute's vectors: a tree if levels are nested."""
     nested = is_nested(levels) or (levels.size > LARGEST and _refine(levels))
     return BlueTree(levels, weights) if nested else Partitions(levels, weights)
@@ -41,17 +40,14 @@ def _starts(level: Level) -> npt.NDArray[np.int64]:
     return np.flatnonzero(np.diff(level.table(), prepend=-1))
 
 
-class Partitions:
-    """Solves ``(sum_j omega_j W_j'W_j) x = f`` for one attribute and any number of vectors f.
+class Partitions(Solver):
+    """The solver for any levels.
 
     The rounding residue of f is read from the single values, so that splits add up to f.
     """
 
     def __init__(self, levels: Levels, weights: npt.ArrayLike) -> None:
-        self.levels, self.weights = levels, np.asarray(weights, dtype=np.float64)
-        if self.weights[-1] <= 0:
-            message = "The finest level has no weight, so the vector is not determined."
-            raise InternalError(message)
+        super().__init__(levels, weights)
         tables = [level.table() for level in levels.levels]
         self._starts = list(map(_starts, levels.levels))
         self.matrix = np.zeros((levels.size, levels.size))
@@ -70,17 +66,7 @@ class Partitions:
         return sums
 
     @cached_property
-    def ones_split(self) -> Split:
-        """The split of 1."""
-        return self.split(np.ones(self.levels.size))
-
-    @cached_property
     def ones_solved(self) -> Vector:
         """``G^-1 1``."""
         solved: Vector = self.inverse.sum(axis=1)
         return solved
-
-    def split(self, vector: Vector) -> Split:
-        """Return the split of one vector."""
-        sums = self.cell_sums(vector)
-        return [weight * level[0] if weight else None for weight, level in zip(self.weights, sums, strict=True)]

@@ -23,7 +23,7 @@ import numpy as np
 from tacit.contract.contract import ServiceContract
 from tacit.estimate.functional import Vector
 from tacit.estimate.partitions import Partitions
-from tacit.estimate.split import BlueTree
+from tacit.estimate.split import Solver
 from tacit.estimate.terms import Terms
 
 if TYPE_CHECKING:
@@ -132,11 +132,11 @@ def _times(spread: Vector | float, vectors: Vector) -> Vector:
     return spread * vectors if isinstance(spread, float) else vectors @ spread.T
 
 
-def _total(tree: BlueTree | Partitions) -> float:
+def _total(tree: Solver) -> float:
     return float(tree.ones_solved.sum())
 
 
-def _usual_cost(tree: BlueTree | Partitions) -> float:
+def _usual_cost(tree: Solver) -> float:
     """Return the variance of contrasts, between that of a single value and that of half of all values."""
     size = tree.levels.size
     first = (np.arange(size) < (size + 1) // 2).astype(np.float64)

@@ -11,6 +11,7 @@ blue    ``g_j = omega_j W_j x`` with ``(sum_j omega_j W_j'W_j) x = f``: least va
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
@@ -22,7 +23,7 @@ from tacit.contract.layouts import Levels
 from tacit.errors import InternalError
 from tacit.estimate.functional import Vector
 
-__all__ = ["BlueTree", "Split", "add_up", "cover_split", "rdc_split", "runs"]
+__all__ = ["BlueTree", "Solver", "Split", "add_up", "cover_split", "rdc_split", "runs"]
 
 Split = list[Vector | None]
 """For each level its vector over cells; None where the level is not read."""
@@ -141,8 +142,38 @@ def add_up(rows: Vector, cells: npt.NDArray[np.int64], count: int) -> Vector:
     return sums
 
 
-class BlueTree:
-    """Solves ``(sum_j omega_j W_j'W_j) x = f`` for one attribute and any number of vectors f.
+class Solver(ABC):
+    """Solves ``(sum_j omega_j W_j'W_j) x = f`` for one attribute and any number of vectors f."""
+
+    def __init__(self, levels: Levels, weights: npt.ArrayLike) -> None:
+        self.levels, self.weights = levels, np.asarray(weights, dtype=np.float64)
+        if self.weights[-1] <= 0:
+            message = "The finest level has no weight, so the vector is not determined."
+            raise InternalError(message)
+
+    @abstractmethod
+    def cell_sums(self, vectors: npt.ArrayLike) -> list[Vector]:
+        """Return W_j x for every level j; rows of ``vectors`` are solved side by side."""
+
+    @cached_property
+    def ones_split(self) -> Split:
+        """The blue split of 1."""
+        return self.split(np.ones(self.levels.size))
+
+    @cached_property
+    def ones_solved(self) -> Vector:
+        """``G^-1 1``."""
+        solved: Vector = self.cell_sums(np.ones(self.levels.size))[-1][0]
+        return solved
+
+    def split(self, vector: Vector) -> Split:
+        """Return the blue split of one vector."""
+        sums = self.cell_sums(vector)
+        return [weight * level[0] if weight else None for weight, level in zip(self.weights, sums, strict=True)]
+
+
+class BlueTree(Solver):
+    """The solver for nested levels.
 
     Upwards, each cell c collects ``u = 1'A^-1 1`` and ``t = 1'A^-1 f`` of the levels below it (A has all of them).
     Adding omega of its own level divides both by ``1 + omega u`` (Sherman-Morrison). Downwards, the sum of x over the
@@ -151,10 +182,7 @@ class BlueTree:
     """
 
     def __init__(self, levels: Levels, weights: npt.ArrayLike) -> None:
-        self.levels, self.weights = levels, np.asarray(weights, dtype=np.float64)
-        if self.weights[-1] <= 0:
-            message = "The finest level has no weight, so the vector is not determined."
-            raise InternalError(message)
+        super().__init__(levels, weights)
         tables = [level.table() for level in levels.levels]
         first = [np.unique(table, return_index=True)[1] for table in tables]
         self._parents = [tables[j - 1][first[j]] for j in range(1, len(tables))]  # cell of level j -> cell of j - 1
@@ -184,19 +212,3 @@ class BlueTree:
             sums.append((collected[depth] - carried * self._below[depth]) / self._damping[depth])
             carried = carried + self.weights[depth] * sums[-1]
         return sums
-
-    @cached_property
-    def ones_split(self) -> Split:
-        """The blue split of 1."""
-        return self.split(np.ones(self.levels.size))
-
-    @cached_property
-    def ones_solved(self) -> Vector:
-        """``G^-1 1``."""
-        solved: Vector = self.cell_sums(np.ones(self.levels.size))[-1][0]
-        return solved
-
-    def split(self, vector: Vector) -> Split:
-        """Return the blue split of one vector."""
-        sums = self.cell_sums(vector)
-        return [weight * level[0] if weight else None for weight, level in zip(self.weights, sums, strict=True)]

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import tacit.errors as core
+from tacit.client.transport import connect
 from tacit.errors import EngineError, InternalError, OverloadedError, QueryError, TacitError, UnknownNameError
 
 __all__ = ["Transport"]
@@ -41,18 +42,11 @@ class Transport:
         content = json.dumps({"tacit": VERSION, **body}).encode()
         return self._ask("POST", path, content, accept, text)
 
-    def _connection(self) -> http.client.HTTPConnection:
-        host, port = str(self._parts.hostname), self._parts.port
-        if self._parts.scheme == "https":
-            context = ssl.create_default_context()
-            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
-        return http.client.HTTPConnection(host, port, timeout=self._timeout)
-
     def _ask(self, method: str, path: str, body: bytes | None, accept: str, text: str) -> bytes:
         headers = {"Accept": accept, "Content-Type": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        connection = self._connection()
+        connection = connect(self._parts, self._timeout)
         try:
             connection.request(method, self._parts.path + path, body, headers)
             response = connection.getresponse()
