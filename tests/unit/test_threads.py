@@ -15,7 +15,7 @@ SCHEMA = tc.Schema([tc.Service("users", key="uid", attributes=[tc.Ordinal("age",
 
 
 def blas_threads() -> int:
-    """Return the threads of numpy's BLAS; other tests of the process may have loaded scipy's, which tacit does not use."""
+    """Return the threads of numpy's BLAS; other tests may have loaded scipy's, which tacit does not use."""
     return max(one["num_threads"] for one in threadpool_info() if "numpy" in one["filepath"])
 
 
