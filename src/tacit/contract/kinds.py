@@ -163,8 +163,8 @@ def _check_order(name: str, low: datetime.date, high: datetime.date) -> None:
         raise SchemaError(message, code="empty-domain")
 
 
-def _parsed(value: object, parse: Callable[[str], object]) -> object:
-    """Return a value, or what its text says; None if it says nothing of the kind."""
+def _parse_text(value: object, parse: Callable[[str], object]) -> object:
+    """Return a value, parsed if it is text; None if that fails."""
     value = plain_scalar(value)
     try:
         return parse(value) if isinstance(value, str) else value
@@ -173,7 +173,7 @@ def _parsed(value: object, parse: Callable[[str], object]) -> object:
 
 
 def _time(name: str, setting: str, value: object) -> datetime.datetime:
-    value = _parsed(value, datetime.datetime.fromisoformat)
+    value = _parse_text(value, datetime.datetime.fromisoformat)
     if type(value) is datetime.date:
         value = datetime.datetime(value.year, value.month, value.day)
     if not isinstance(value, datetime.datetime) or value.tzinfo is not None:
@@ -183,7 +183,7 @@ def _time(name: str, setting: str, value: object) -> datetime.datetime:
 
 
 def _date(name: str, setting: str, value: object) -> datetime.date:
-    value = _parsed(value, datetime.date.fromisoformat)
+    value = _parse_text(value, datetime.date.fromisoformat)
     if isinstance(value, datetime.datetime) and value.tzinfo is None:
         value = value.date()
     if type(value) is not datetime.date:
