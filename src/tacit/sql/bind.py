@@ -21,7 +21,7 @@ from tacit.sql.domains import domain_notes
 from tacit.sql.modes import Mode
 from tacit.sql.parse import span_of, sql_of
 from tacit.sql.predicates import condition, conjuncts
-from tacit.sql.public import is_public
+from tacit.sql.public import is_public, listed_values
 from tacit.sql.quantiles import Quantile
 from tacit.sql.ranks import is_rank
 from tacit.sql.scope import BoundColumn, Scope
@@ -140,8 +140,8 @@ class Bound:
         named = [any(key.is_the(self.scope, node) for node in partition) for key in self.keys]
         if self.public or self.selection.test is not None or sum(named) < len(partition):
             message = (
-                "A total over groups, such as SUM(COUNT(*)) OVER (), needs groups of sensitive columns, PARTITION BY "
-                "some of them, and no HAVING. Divide the answers of two questions instead."
+                "A total over groups, such as SUM(COUNT(*)) OVER (), needs groups of sensitive columns, or public "
+                "ones with listed values, PARTITION BY some of them, and no HAVING. Divide two answers instead."
             )
             raise UnsupportedSqlError(message, code="unsupported-window", text=self.scope.text)
         for key, is_named in zip(self.keys, named, strict=True):
@@ -218,10 +218,11 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
     """Bind a statement to services; refuse unknown names and unsupported expressions."""
     where_node = statement.args.get("where")
     where, conditions = condition(scope, where_node.this if where_node else None)
+    added_up = any(isinstance(window.this, exp.AggFunc) for window in statement.find_all(exp.Window))
     keys: list[Key] = []
     for node in _group_expressions(scope, statement):
         if not any(key.is_the(scope, node) for key in keys):
-            keys.append(_key(scope, node))
+            keys.append(_key(scope, node, added_up=added_up))
     shown = [_spelled_out(scope, statement, node.unalias()) for node in statement.expressions]
     outputs = [(name, _output(scope, node, keys)) for name, node in zip(_names(statement), shown, strict=True)]
     _check_names(scope, outputs)
@@ -297,9 +298,12 @@ def _group_expressions(scope: Scope, statement: exp.Select) -> list[exp.Expr]:
     return expressions
 
 
-def _key(scope: Scope, node: exp.Expr) -> Key:
-    if isinstance(node, exp.Column) and isinstance(scope.find(node).attribute, Public):
-        return Key(node, scope.find(node), [])
+def _key(scope: Scope, node: exp.Expr, *, added_up: bool) -> Key:
+    """Return a key; groups of a public column that windows add up must be known, so its values must be listed."""
+    column = scope.find(node) if isinstance(node, exp.Column) else None
+    if column is not None and isinstance(column.attribute, Public):
+        listed = added_up and listed_values(column.attribute)
+        return Key(node, None, classes_of_group(scope, node)) if listed else Key(node, column, [])
     return Key(node, None, classes_of_group(scope, node))
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from sqlglot import exp
 
 from tacit.contract.schema import Public
-from tacit.sql.scope import Scope
+from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.stored_types import AsFlag, AsNumber, Constant, constant
+from tacit.sql.totals import Total
 
-__all__ = ["COMPARISONS", "is_list", "is_public", "literal_of", "public_condition"]
+__all__ = ["COMPARISONS", "is_list", "is_public", "listed_total", "listed_values", "literal_of", "public_condition"]
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -22,13 +24,39 @@ COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
 }
 
+COMPUTED = (exp.Func, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.DPipe, exp.Bracket)
+"""Functions and arithmetic, for which all values of a column must be known."""
+
 
 def is_public(scope: Scope, node: exp.Expr) -> bool:
-    """Return whether a condition reads public columns only."""
+    """Return whether a condition reads public columns only, and does not compute with them."""
     columns = list(node.find_all(exp.Column))
+    if any(isinstance(part, COMPUTED) and not isinstance(part, exp.Connector | exp.Cast) for part in node.walk()):
+        return False
     if any(scope.source_of_key(column) is not None for column in columns):
         return False
     return bool(columns) and all(isinstance(scope.find(column).attribute, Public) for column in columns)
+
+
+def listed_values(attribute: Public) -> list[Any] | None:
+    """Return all values that a public column may have, NULL last; None if they are not declared."""
+    values = [False, True] if attribute.type == "bool" else attribute.values
+    return None if values is None else [*values, *([None] if attribute.null else [])]
+
+
+def listed_total(scope: Scope, column: BoundColumn, weights: Sequence[float]) -> Total:
+    """Return the total with a weight for each listed value of a public column: a guard for each distinct weight."""
+    values = listed_values(column.attribute) if isinstance(column.attribute, Public) else None
+    named = exp.column(column.attribute.name, table=column.source.names[0])
+    total = Total(())
+    for weight in dict.fromkeys(weight for weight in weights if weight):
+        held = [value for value, own in zip(values or [], weights, strict=True) if own == weight]
+        known = [exp.convert(value) for value in held if value is not None]
+        tests: list[exp.Expr] = [exp.In(this=named, expressions=known)] if known else []
+        tests += [exp.Is(this=named, expression=exp.null())] if None in held else []
+        guard = public_condition(scope, exp.or_(*tests, copy=False))
+        total = total + Total.of_guard(scope.sizes, guard).scaled(float(weight))
+    return total
 
 
 def literal_of(node: exp.Expr) -> tuple[str, bool] | None:

@@ -1,4 +1,7 @@
-"""An expression over sensitive attributes as a table: its value for every combination of their declared values."""
+"""An expression over columns as a table: its value for every combination of their declared values.
+
+Columns are sensitive attributes, and public ones with a list of values.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from sqlglot import exp
 
 from tacit.contract.schema import Ordinal, Public
 from tacit.errors import BindError, TacitError
-from tacit.estimate.functional import Functional, Term
 from tacit.sql.expressions import compile_expression
 from tacit.sql.parse import brief_sql, span_of
+from tacit.sql.public import listed_total, listed_values
 from tacit.sql.scalars import NotScalar
 from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.totals import Total
@@ -51,28 +54,26 @@ class Tabulated:
         if not self.columns:
             return self.scope.one.scaled(float(table))
         if len(self.columns) == 1:
-            return self.scope.total(self.columns[0], table)
+            return self._total(0, table)
         longest = int(np.argmax(table.shape))
         others = [axis for axis in range(table.ndim) if axis != longest]
-        marks = {axis: self._marks(axis) for axis in others}
-        terms: list[Term] = []
+        marks = {axis: [self._total(axis, mark) for mark in np.eye(table.shape[axis])] for axis in others}
+        products: list[Total] = []
         for place in itertools.product(*(range(table.shape[axis]) for axis in others)):
             index: list[Any] = [slice(None)] * table.ndim
             for axis, i in zip(others, place, strict=True):
                 index[axis] = i
             if table[tuple(index)].any():
                 chosen = [marks[axis][i] for axis, i in zip(others, place, strict=True)]
-                terms += math.prod(chosen, start=self._functional(longest, table[tuple(index)])).terms
-        functional = Functional(self.scope.sizes, tuple(terms))
-        return Total.of(functional * Functional.constant(self.scope.sizes))  # merges terms that differ in one attribute
+                products.append(math.prod(chosen, start=self._total(longest, table[tuple(index)])))
+        return Total.sum(products) * self.scope.one  # merges terms that differ in one attribute
 
-    def _marks(self, axis: int) -> list[Functional]:
-        """Return, for each value of an attribute, the functional that is 1 where people have it."""
-        return [self._functional(axis, mark) for mark in np.eye(self.values.shape[axis])]
-
-    def _functional(self, axis: int, vector: npt.NDArray[np.float64]) -> Functional:
-        [piece] = self.scope.total(self.columns[axis], vector).pieces  # no public column is involved
-        return piece.functional
+    def _total(self, axis: int, weights: npt.NDArray[np.float64]) -> Total:
+        """Return the total with a weight for each value of a column."""
+        column = self.columns[axis]
+        if isinstance(column.attribute, Public):
+            return listed_total(self.scope, column, weights.tolist())
+        return self.scope.total(column, weights)
 
     def measure(self, node: exp.Expr) -> tuple[Total, Total]:
         """Return the value as a number, 0 where it is NULL, and the total that counts where it is not NULL."""
@@ -107,8 +108,8 @@ def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
         _check(scope, bound, column)
         if bound not in columns:
             columns.append(bound)
-    axes = list({bound.place: BoundColumn(bound.source, bound.attribute) for bound in columns}.values())
-    sizes = [bound.sensitive.size for bound in axes]
+    axes = list({_axis(bound): BoundColumn(bound.source, bound.attribute) for bound in columns}.values())
+    sizes = [_size(bound) for bound in axes]
     most = MOST_OF_ONE if len(sizes) == 1 else MOST_CELLS
     if math.prod(sizes) > most or math.prod(sizes) // max(sizes, default=1) > MOST_TERMS:
         message = (
@@ -121,7 +122,7 @@ def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
     except NotScalar as refusal:
         raise _refusal(scope, refusal.node, code) from None
     domains = [_domain(bound) for bound in columns]
-    place = [[axis.place for axis in axes].index(bound.place) for bound in columns]
+    place = [[_axis(axis) for axis in axes].index(_axis(bound)) for bound in columns]
     values = np.empty(tuple(sizes), dtype=object)
     try:
         for index in itertools.product(*map(range, sizes)):
@@ -155,10 +156,10 @@ def _refusal(scope: Scope, node: exp.Expr, code: str) -> TacitError:
 
 def _check(scope: Scope, bound: BoundColumn, column: exp.Column) -> None:
     attribute = bound.attribute
-    if isinstance(attribute, Public):
+    if isinstance(attribute, Public) and listed_values(attribute) is None:
         message = (
-            f"{attribute.name} is public, but functions take sensitive columns. Compare {attribute.name} itself with "
-            "constants, or group by it."
+            f"{attribute.name} is public and has no list of values (values=[…]), which functions need. Compare "
+            f"{attribute.name} itself with constants, or group by it."
         )
         raise scope.refusal(message, column, "unsupported-expression")
     if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks and bound.lookup is None:
@@ -169,10 +170,21 @@ def _check(scope: Scope, bound: BoundColumn, column: exp.Column) -> None:
         raise scope.refusal(message, column, "cuts-a-bin")
 
 
+def _axis(bound: BoundColumn) -> tuple[int, str]:
+    """Return the key that columns of one attribute share: those of a dimension are functions of its foreign key."""
+    return bound.source.number, bound.attribute.name
+
+
+def _size(bound: BoundColumn) -> int:
+    return len(_domain(bound)) if isinstance(bound.attribute, Public) else bound.sensitive.size
+
+
 def _domain(bound: BoundColumn) -> list[Any]:
     """Return the value of every index of a column."""
     if bound.lookup:
         return list(bound.lookup.values)
+    if isinstance(bound.attribute, Public):
+        return listed_values(bound.attribute) or []
     attribute: Sensitive = bound.sensitive
     if isinstance(attribute, Ordinal) and not attribute.is_date:
         numbers = [int(value) if value.denominator == 1 else value for value in exact_values(attribute)]

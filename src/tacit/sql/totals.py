@@ -7,7 +7,7 @@ only where all its guards (conditions on public columns) hold, times powers of p
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -74,6 +74,11 @@ class Total:
     def power(cls, sizes: tuple[int, ...], column: exp.Expr, power: int) -> Total:
         """Return a public column to a power: 0 is 1 where it is present."""
         return cls((Piece(Functional.constant(sizes), (), {column: power}),))
+
+    @classmethod
+    def sum(cls, totals: Iterable[Total]) -> Total:
+        """Return the sum of any number of totals."""
+        return _gather(tuple(piece for total in totals for piece in total.pieces))
 
     def __add__(self, other: Total) -> Total:
         return _gather((*self.pieces, *other.pieces))

@@ -89,3 +89,22 @@ SELECT COUNT(*) AS n, AVG(cost) AS c FROM patients p JOIN visits v ON p.pid = v.
 SELECT COUNT(*) AS n FROM insurance i RIGHT JOIN patients p ON i.pid = p.pid JOIN visits v ON v.pid = p.pid WHERE i.plan IS NULL
 SELECT smoker, COUNT(*) AS n, AVG(age) AS a FROM patients GROUP BY smoker ORDER BY smoker
 SELECT smoker, plan, COUNT(*) AS n FROM patients LEFT JOIN insurance USING (pid) GROUP BY ALL
+SELECT UPPER(city) AS c, COUNT(*) AS n FROM patients GROUP BY c
+SELECT blood || '-' || city AS g, COUNT(*) AS n FROM patients GROUP BY g
+SELECT city, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM patients GROUP BY city
+SELECT city, COUNT(*) FILTER (WHERE smoker) AS s, COUNT(*) FILTER (WHERE smoker) / SUM(COUNT(*)) OVER () AS share FROM patients GROUP BY city
+WITH a AS (SELECT city, COUNT(*) AS n FROM patients GROUP BY city) SELECT city, n / SUM(n) OVER () AS share FROM a
+SELECT city, blood, COUNT(*) / SUM(COUNT(*)) OVER (PARTITION BY city) AS share FROM patients GROUP BY city, blood
+SELECT city, smoker, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER (PARTITION BY smoker) AS share FROM patients WHERE age > 30 GROUP BY city, smoker
+SELECT LENGTH(city) AS l, AVG(age) AS a FROM patients GROUP BY l
+SELECT COUNT(*) AS n FROM patients WHERE LOWER(city) = 'oslo' AND smoker
+SELECT COUNT(*) AS n FROM patients WHERE LENGTH(city) + age > 30
+SELECT AVG(LENGTH(city) * age) AS a FROM patients
+SELECT CASE WHEN LOWER(city) = 'oslo' THEN 'home' ELSE 'away' END AS w, COUNT(*) AS n FROM patients GROUP BY w
+SELECT COUNT(*) AS n FROM patients WHERE city || blood = 'OsloA'
+SELECT COUNT(*) AS n FROM patients WHERE SUBSTR(city, 1, 1) IN ('O', 'L') OR age > 70
+SELECT COUNT(*) AS n FROM patients WHERE city IN ('Oslo', 'Rome') AND NOT (UPPER(city) = 'ROME')
+SELECT city, SUM(COUNT(*)) OVER (ORDER BY city) AS run FROM patients GROUP BY city
+SELECT city, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS r FROM patients GROUP BY city
+SELECT city, SUM(age) / SUM(SUM(age)) OVER () AS share FROM patients GROUP BY city ORDER BY share DESC
+SELECT city, ward, SUM(cost) / SUM(SUM(cost)) OVER (PARTITION BY city) AS share FROM patients JOIN visits USING (pid) GROUP BY city, ward
