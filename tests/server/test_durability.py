@@ -392,9 +392,9 @@ def test_a_rebuild_that_is_killed_goes_on(store: Path, monkeypatch: pytest.Monke
     (store / "reports.tacit").unlink()
     with collector_here(store) as first:
         first.mover.stop()
-        assert first.mover.is_rebuilding
+        assert first.mover.stores.is_rebuilding
         with pytest.raises(OverloadedError):
             first.query(COUNT)
     with collector_here(store) as again:
         assert_complete(again)
-        assert not again.mover.is_rebuilding
+        assert not again.mover.stores.is_rebuilding

@@ -120,7 +120,7 @@ def test_no_answer_comes_between_the_two_halves_of_a_deletion(
         found.extend(counted(collector))
 
     monkeypatch.setattr(collector.inbox, "forget", recorded)
-    monkeypatch.setattr(collector._watermarks, "_settle", lambda _: None)  # the question has been here before
+    monkeypatch.setattr(collector._watermarks, "settle", lambda _: None)  # the question has been here before
     monkeypatch.setattr(collector.mover, "_lock", Slow())
     asking = started(ask)
     collector.forget("u-3")
@@ -132,7 +132,7 @@ def test_everything_is_deleted_while_the_database_is_rebuilt(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The new database knows no collection yet; people are deleted from all of them nevertheless."""
-    empty, go_on, bring = threading.Event(), threading.Event(), collector.mover._bring_contracts
+    empty, go_on, bring = threading.Event(), threading.Event(), collector.mover.stores._bring_contracts
 
     def slow() -> None:
         empty.set()
@@ -140,7 +140,7 @@ def test_everything_is_deleted_while_the_database_is_rebuilt(
         bring()
 
     (collector.folder / "reports.tacit").unlink()
-    monkeypatch.setattr(collector.mover, "_bring_contracts", slow)
+    monkeypatch.setattr(collector.mover.stores, "_bring_contracts", slow)
     moving = started(collector.move)
     assert empty.wait(10)
     assert list(collector.collections) == [COLLECTION.id]

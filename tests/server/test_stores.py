@@ -234,7 +234,7 @@ def test_bulk_loads_survive_reports_of_the_same_people(collector: Collector) -> 
         assert (answer["n"].value, answer.watermark) == (52, (53, 52))
         assert any("loaded in bulk" in note for note in answer.notes)
     assert collector.mover.fault is None
-    assert not collector.mover.is_rebuilding
+    assert not collector.mover.stores.is_rebuilding
 
 
 def test_a_person_deleted_from_one_tier_cannot_report_in_another(collector: Collector) -> None:

@@ -198,7 +198,7 @@ def test_reports_are_taken_after_a_restart_while_the_database_is_rebuilt(
     monkeypatch.setattr(mover.Mover, "_move_all", lambda *_: (0, None))  # it takes long
     for first in (100, 200):
         with collector_here(tmp_path / "store") as collector:
-            assert collector.mover.is_rebuilding
+            assert collector.mover.stores.is_rebuilding
             told = collector.accept(COLLECTION.id, reports_of(first, 2)).result()
             assert {one["status"] for one in told} == {"stored"}
     monkeypatch.undo()

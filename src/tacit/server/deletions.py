@@ -54,6 +54,6 @@ def _everybody(collector: Collector) -> Iterator[tuple[str, str, Person]]:
     )
     with contextlib.closing(sqlite3.connect(collector.folder / "inbox.db")) as file:
         yield from file.execute(query)
-    for collection, compiled in collector.mover.services():
+    for collection, compiled in collector.mover.stores.services():
         for key in collector.analytical.people(collection, compiled):
             yield collection.id, compiled.service.name, person_of(key)

@@ -86,7 +86,7 @@ class Readiness:
             return OverloadedError(message, code="thread-ended")
         if collector.mover.fault is not None:
             return collector.mover.fault
-        if collector.mover.is_rebuilding:
+        if collector.mover.stores.is_rebuilding:
             message = "The analytical database is being rebuilt from the inbox. Reports are still accepted."
             return OverloadedError(message, code="rebuilding", retry_after=5)
         if not collector.is_elsewhere and not has_room(collector.folder):

@@ -23,9 +23,9 @@ from tacit.server.store.base import Sizes, Standing
 from tacit.server.store.batches import batch_of
 from tacit.server.store.disk import has_room
 from tacit.server.store.faults import fault_of
-from tacit.server.store.in_step import InStep
 from tacit.server.store.inbox import Inbox
 from tacit.server.store.snapshots import Snapshots
+from tacit.server.store.stores import Stores
 
 __all__ = ["Mover"]
 
@@ -61,7 +61,7 @@ LOG = logging.getLogger("tacit.server")
 Learn = Callable[[Standing], None]
 
 
-class Mover(InStep):
+class Mover:
     """Moves reports of one collector, in its own thread and on request; ``learn`` gets the changes of others."""
 
     def __init__(
@@ -74,7 +74,8 @@ class Mover(InStep):
         *,
         is_elsewhere: bool,
     ) -> None:
-        super().__init__(inbox, analytical, is_elsewhere=is_elsewhere)
+        self._inbox, self._analytical, self._is_elsewhere = inbox, analytical, is_elsewhere
+        self.stores = Stores(inbox, analytical, is_elsewhere=is_elsewhere)
         self._snapshots, self._folder, self._learn = snapshots, folder, learn
         self._lock = threading.Lock()  # no moves, deletions or copies at the same time
         self._has_passed = False  # whether another collector has led since this one did
@@ -118,7 +119,8 @@ class Mover(InStep):
     def _leading(self, seconds: float) -> Iterator[bool]:
         """Lead the collectors of this store; yield whether it leads, after waiting up to ``seconds``."""
         with self._inbox.lead(seconds) as lead:
-            self._compared = self._compared and lead != "ended"  # the last leader may have been interrupted
+            if lead == "ended":  # the last leader may have been interrupted
+                self.stores.compared = False
             self._has_passed = self._has_passed or lead == "passed"
             yield bool(lead)
 
@@ -135,10 +137,10 @@ class Mover(InStep):
     def version(self) -> object:
         """Return a version that every change of the database changes; it is always new while a deletion is pending."""
         if not self._inbox.is_shared:
-            return self.changes
+            return self.stores.changes
         standing = self._inbox.standing()
         self._learn(standing)
-        return object() if standing.deletions else (self.changes, self._analytical.version)
+        return object() if standing.deletions else (self.stores.changes, self._analytical.version)
 
     def _watch(self) -> None:
         """Learn what other collectors have stored, moved and published."""
@@ -153,7 +155,7 @@ class Mover(InStep):
             self.fault = self._put_in_order() if leads else _busy()
             if self.fault is not None:
                 raise self.fault
-            with self._change():
+            with self.stores.change():
                 yield
 
     def move(self, seconds: float = float("inf"), *, since: float = float("inf")) -> int:
@@ -161,7 +163,7 @@ class Mover(InStep):
         with self._lock:
             self._refuse_at_the_end()
             try:
-                is_moved = self.turns.is_moved(since) and self.fault is None and not self._suspect
+                is_moved = self.stores.turns.is_moved(since) and self.fault is None and not self._suspect
                 if is_moved and not self._inbox.standing().deletions:
                     return 0
                 with self._leading(min(seconds, ALONE_SECONDS)) as leads:
@@ -174,13 +176,13 @@ class Mover(InStep):
     def _move(self, seconds: float) -> int:
         began = time.monotonic()
         end = began + seconds
-        self.turns.begin_move()
+        self.stores.turns.begin_move()
         moved, self.fault = self._try(end)
         if self.fault is not None and self.fault.code in PASSING:  # a new connection may suffice
             more, self.fault = self._try(end)
             moved += more
         if self.fault is None and time.monotonic() < end:
-            self.turns.end_move(began)
+            self.stores.turns.end_move(began)
         self._refuse_at_the_end()  # reports may have arrived in the meantime
         return moved
 
@@ -189,7 +191,7 @@ class Mover(InStep):
         since = time.monotonic() - IDLE_SECONDS
         if self._inbox.is_shared and self.fault is None and self._is_idle():
             return
-        while self.move(SLICE_SECONDS, since=since) and self.fault is None and not self.turns.is_moved(since):
+        while self.move(SLICE_SECONDS, since=since) and self.fault is None and not self.stores.turns.is_moved(since):
             time.sleep(PAUSE)
 
     def _is_idle(self) -> bool:
@@ -201,7 +203,7 @@ class Mover(InStep):
             return False
         if standing.is_waiting or standing.deletions:
             return False
-        for collection, compiled in self.services():
+        for collection, compiled in self.stores.services():
             self._inbox.catch_up(collection.id, [compiled.service.name], received)
         return True
 
@@ -237,21 +239,19 @@ class Mover(InStep):
         try:
             self._inbox.check()
             if self._reopenings != self._inbox.reopenings:  # another collector may have changed the database
-                self._reopenings, self._compared = self._inbox.reopenings, False
+                self._reopenings, self.stores.compared = self._inbox.reopenings, False
             if self._suspect or not self._analytical.is_in_place():
-                self.changes += 1
-                self._compared = False
+                self.stores.changes += 1
+                self.stores.compared = False
                 self._analytical.reopen()
                 self._suspect = False
             if self._has_passed:
                 self._analytical.read_stamp()
                 self._has_passed = False
-            if not self._compared:
-                self._compare()
-                self._compared = True
+            self.stores.compare()
             if self._inbox.is_shared:
                 self._learn(self._inbox.standing())
-            self._delete()
+            self.stores.apply_deletions()
         except Exception as cause:
             return self._fault_of(cause)
         return None
@@ -278,7 +278,8 @@ class Mover(InStep):
     def _fault_of(self, cause: Exception) -> TacitError:
         """Return a failure as a fault; decide whether the database must be reopened."""
         fault = fault_of(cause, failed=self.has_failed(cause))
-        self._compared = self._compared and not (isinstance(cause, EngineError) and cause.code in TAKEN_OVER)
+        if isinstance(cause, EngineError) and cause.code in TAKEN_OVER:
+            self.stores.compared = False
         if self.fault is None or self.fault.code != fault.code:
             LOG.error("reports wait in the inbox: %s (%s)", fault.code, type(cause).__name__)
         return fault
@@ -302,8 +303,8 @@ class Mover(InStep):
                 fault = fault or self._fault_of(cause)
                 stuck += [(collection, service) for service in services]
         self._inbox.note_stuck(stuck)
-        if fault is None and time.monotonic() < end and not self._stopped.is_set() and self.is_rebuilding:
-            fault = self._end_rebuilding()
+        if fault is None and time.monotonic() < end and not self._stopped.is_set() and self.stores.is_rebuilding:
+            fault = self.stores.end_rebuilding()
         return moved, fault
 
     def _all_batches(self, end: float) -> Iterator[tuple[str, list[str], Iterator[dict[str, int]]]]:
@@ -314,7 +315,7 @@ class Mover(InStep):
                 yield collection.id, names, self._snapshot_batches(collection, end)
             return
         sizes = self._inbox.sizes()
-        for collection, compiled in self.services():
+        for collection, compiled in self.stores.services():
             name = compiled.service.name
             pending = sizes.get((collection.id, name), Sizes()).pending
             yield collection.id, [name], self._batches(collection, compiled, end) if pending else iter(())
@@ -323,7 +324,7 @@ class Mover(InStep):
         """Move the people of one snapshot after the other, each with all their reports."""
         while not self._stopped.is_set() and time.monotonic() < end and (batch := self._snapshots.next(collection)):
             self._inbox.check()
-            with self._change():
+            with self.stores.change():
                 self._analytical.database.load(batch.tables)
             self._inbox.moved_together(collection.id, batch.numbers)
             yield {service: len(numbers) for service, numbers in batch.numbers.items()}
@@ -346,7 +347,7 @@ class Mover(InStep):
                 break
             table = batch_of(collection, compiled, waiting)
             self._inbox.check()  # another collector may have deleted some of them
-            with self._change():
+            with self.stores.change():
                 self._analytical.database.load({name: table})
             self._inbox.mark_moved(*place, waiting.numbers)
             yield {name: len(waiting.numbers)}

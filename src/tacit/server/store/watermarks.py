@@ -21,10 +21,10 @@ from tacit.errors import EngineError, OverloadedError, ReportError, TacitError
 from tacit.estimate.answer import Watermark
 from tacit.server.store.analytical import Analytical
 from tacit.server.store.base import Sizes
-from tacit.server.store.in_step import Service
 from tacit.server.store.inbox import Inbox
 from tacit.server.store.ledger import round_of
 from tacit.server.store.mover import Mover
+from tacit.server.store.stores import Service
 
 __all__ = ["Mark", "Watermarks", "notes_of"]
 
@@ -70,7 +70,7 @@ class Watermarks:
                 with self._mover.still():
                     before = self._mover.version()
                     mark = self._mark(text, parameters, certain=not self._inbox.is_shared)
-                    answering.enter_context(self._mover.turns.question())
+                    answering.enter_context(self._mover.stores.turns.question())
                 try:
                     answer = self.read(ask)
                 except OverloadedError:
@@ -94,7 +94,7 @@ class Watermarks:
         fault = self._mover.fault
         if fault is not None and fault.code not in SAID:
             raise fault
-        if self._mover.is_rebuilding:
+        if self._mover.stores.is_rebuilding:
             message = "The analytical database is being rebuilt from the inbox. Ask again when that is done."
             raise OverloadedError(message, code="rebuilding", retry_after=5)
 
@@ -125,7 +125,7 @@ class Watermarks:
 
     def _refuse_short(self, services: Sequence[Service] | None = None, *, certain: bool) -> None:
         """Refuse to answer from a database that lacks reports; where others may be moving them, look again first."""
-        if self._mover.is_short(services, certain=certain):
+        if self._mover.stores.is_short(services, certain=certain):
             raise _short() if certain else _AgainError("Reports are being moved.", code="rebuilding", retry_after=5)
 
     def _asked_about(
@@ -145,7 +145,7 @@ class Watermarks:
             raise OverloadedError(message, code="reports-behind", retry_after=5) from None
         names, ids = {service.service.name for _, service in services}, [collection.id for collection, _ in services]
         rounds = {round_of(collection) for collection, _ in services}
-        every = self._mover.services()
+        every = self._mover.stores.services()
         absent = [
             (collection, service)
             for collection, service in every

@@ -21,14 +21,14 @@ from tacit.server.store.inbox import Inbox
 from tacit.server.store.turns import Turns
 from tacit.server.store.validate import stored_key
 
-__all__ = ["InStep", "Service"]
+__all__ = ["Service", "Stores"]
 
 LOG = logging.getLogger("tacit.server")
 
 Service = tuple[Collection, ServiceContract]
 
 
-class InStep:
+class Stores:
     """Both stores of a collector; the caller ensures that nothing else changes them."""
 
     def __init__(self, inbox: Inbox, analytical: Analytical, *, is_elsewhere: bool) -> None:
@@ -36,22 +36,23 @@ class InStep:
         self.turns = Turns()
         self.changes = 0
         """Number of changes to the database; the same number before and after means no change."""
-        self._compared = False  # whether the database is known to belong to this inbox
+        self.compared = False
+        """Whether the database is known to belong to this inbox."""
 
     @property
     def is_rebuilding(self) -> bool:
         """Whether the database is being rebuilt and still incomplete."""
         return self._inbox.recall("rebuilding") == "yes"
 
-    def is_short(self, services: Sequence[Service] | None = None, *, certain: bool = True) -> bool:
+    def is_short(self, services: Sequence[Service] | None, *, certain: bool) -> bool:
         """Return whether the database lacks reports that have left the inbox; the next move then rebuilds it.
 
         It is certain while nothing moves; otherwise both may have been counted at different moments.
         """
         if self._lacking(services):
-            self._compared = self._compared and not certain
+            self.compared = self.compared and not certain
             return True
-        return not self._compared
+        return not self.compared
 
     def _bring_contracts(self) -> None:
         """Copy contracts so that both stores have the same; a new database has none."""
@@ -64,11 +65,14 @@ class InStep:
             if name not in known:
                 self._analytical.database.create(Collection.from_json(text))
 
-    def _compare(self) -> None:
+    def compare(self) -> None:
         """Adopt the database if it belongs to the inbox; otherwise rebuild it.
 
-        Only then is any of its content used: contracts of another store may contradict those of this one.
+        Only then is any of its content used: contracts of another store may contradict those of this one. Nothing
+        happens if it was compared before.
         """
+        if self.compared:
+            return
         identity, generation = self._inbox.recall("identity") or "", self._inbox.recall("generation")
         stamp = self._analytical.stamp
         mine = is_of(stamp, identity, generation, is_elsewhere=self._is_elsewhere)
@@ -83,6 +87,7 @@ class InStep:
             self._mark(stamp.generation if stamp else 0)
         else:
             self._rebuild(keep=stamp is not None and not mine)
+        self.compared = True
 
     def _mark(self, generation: int) -> None:
         """Record the number of changes to the database, there first and then in the inbox."""
@@ -91,7 +96,7 @@ class InStep:
         self._inbox.remember(generation=str(generation))
 
     @contextmanager
-    def _change(self) -> Iterator[None]:
+    def change(self) -> Iterator[None]:
         """Count a change of the database before making it, so that readers notice it."""
         self.turns.wait()
         self.changes += 1
@@ -108,13 +113,13 @@ class InStep:
             < sizes.get((collection.id, compiled.service.name), Sizes()).settled
         ]
 
-    def _rebuild(self, *, keep: bool = False) -> None:
+    def _rebuild(self, *, keep: bool) -> None:
         """Recreate the database, and make all reports of the inbox pending again."""
         LOG.error("the analytical database is rebuilt from the inbox: rebuilding")
         resumed = self.is_rebuilding and self._analytical.stamp is not None and not keep
         rollups = self._inbox.recall("rollups")
         self._inbox.remember(rebuilding="yes", rollups=(rollups or "") if keep else self._analytical.rollups(rollups))
-        with self._change():
+        with self.change():
             if not resumed:
                 kept_nowhere_else = any(size.bulk or size.lost for size in self._inbox.sizes().values())
                 aside = keep or kept_nowhere_else or self._inbox.lacks_contents()
@@ -127,10 +132,10 @@ class InStep:
         collections = self._analytical.database.collections
         return [(collection, compiled) for collection in collections for compiled in collection.contract.services]
 
-    def _delete(self) -> None:
+    def apply_deletions(self) -> None:
         """Apply the deletions of the inbox; applying one twice changes nothing."""
         for collection, service, person in self._inbox.deletions():
-            with self._change():
+            with self.change():
                 self._analytical.database.forget(stored_key(person), [collection], [service] if service else ())
             self._inbox.finish_deletion(collection, service, person)
             self._fit_bulk(collection)
@@ -144,7 +149,8 @@ class InStep:
                 left = max(0, self._analytical.count(collection, compiled) - size.settled)
                 self._inbox.add_bulk(name, compiled.service.name, min(0, left - size.bulk))
 
-    def _end_rebuilding(self) -> TacitError | None:
+    def end_rebuilding(self) -> TacitError | None:
+        """Finish a rebuild; return the fault if reports are missing."""
         lacking = self._lacking()
         if lacking:
             message = f"The rebuilt analytical database lacks reports of {', '.join(lacking)}. Restore an archive."
