@@ -27,6 +27,7 @@ from tacit.errors import LayoutError, UsageError
 __all__ = ["HierarchicalKdTree"]
 
 MAX_HEIGHT = 24
+"""Maximum levels of a tree."""
 
 MAX_COUNTS = 2**21
 """Maximum noisy counts of a level: a quarter of a minute on one core."""

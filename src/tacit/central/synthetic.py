@@ -20,6 +20,7 @@ from tacit.sql.vectors import shown_value
 __all__ = ["nonnegative", "synthetic_rows"]
 
 MAX_ROWS = 100_000_000
+"""Maximum synthetic rows."""
 
 
 def nonnegative(counts: Vector, total: float) -> Vector:

@@ -13,6 +13,7 @@ __all__ = ["attack", "print_attack"]
 
 ITEMS = ["clothes", "books", "tests", "food"]
 PEOPLE, AT_MOST = 20_000, 5
+"""People of the demonstration, and the most orders of a person."""
 
 
 def attack() -> dict[str, Any]:

@@ -34,6 +34,7 @@ from tacit.tables.compute import pc
 __all__ = ["run"]
 
 MOST_PEOPLE = 10_000_000
+"""Maximum people of the demo, which are in memory."""
 
 SHOWN = 2
 """People whose records are printed together with what their devices send."""

@@ -18,6 +18,7 @@ HISTORY = "TACIT_HISTORY"
 """Environment variable that names another file of history; empty for none."""
 
 MOST_LINES = 1_000
+"""Maximum lines of the history file."""
 
 KEYWORDS = (
     *("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "JOIN", "USING", "BETWEEN", "AND", "OR"),

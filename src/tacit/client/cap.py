@@ -15,6 +15,7 @@ PERIODS = {"week": 7, "month": 30, "quarter": 91, "year": 365}
 """Days of the periods that have a name."""
 
 MOST_DAYS = 36_500
+"""Maximum days of a period: a lifetime."""
 
 Spent = tuple[str, Fraction]
 """The day of a charge, such as 2026-11-16, and its epsilon."""

@@ -16,6 +16,7 @@ __all__ = ["budget", "check_declarations", "check_label", "check_labels", "check
 MAX_EPSILON = 30
 MAX_ATTRIBUTES, MAX_ROWS, MAX_TICKS, MAX_VALUES, MAX_BOUND = 500, 1_000, 2**31, 1_000_000, 2**53
 MAX_PARTITIONS = 256
+"""Limits of docs/wire.md on epsilon, schemas, attributes and their levels."""
 
 NAMES_IN_USE = {"slot", "channel", "code", "people", "rng", "progress", "round", "self", "tier"}
 

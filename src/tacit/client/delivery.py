@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.client.transport import Answered, Transport
+from tacit.client.transport import PROTOCOL, Answered, Transport
 from tacit.client.wallet import Person, Waiting, Wallet
 
 __all__ = ["Ask", "Delivery", "Outbox", "Token"]
 
-VERSION = 1
 BATCH = 100
 """Reports in one request."""
 
@@ -53,7 +52,7 @@ class Outbox:
     def request(self, who: Person, **members: Any) -> str:
         """Return the body of a request for a person, with the credentials."""
         access = {name: text for name, text in (("key", self._key), ("token", self.token(who))) if text}
-        return json.dumps({"tacit": VERSION, **access, **members}, separators=(",", ":"))
+        return json.dumps({"tacit": PROTOCOL, **access, **members}, separators=(",", ":"))
 
     def counts(self) -> dict[str, int]:
         """Return how many reports have each status; deletions that wait are counted with waiting reports."""

@@ -20,6 +20,7 @@ from tacit.client.views import Limits, check_compiled
 __all__ = ["read_contract"]
 
 MAX_BYTES, MAX_DEPTH, MAX_NUMBER, PRETTY_DEPTH = 262_144, 16, 2**53, 4
+"""Limits of docs/wire.md: bytes, nesting, the largest integer, and the nesting that is written on lines of its own."""
 
 Data = dict[str, Any]
 Check = Callable[[Any], None]

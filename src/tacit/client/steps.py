@@ -31,6 +31,7 @@ LIFT = 257
 """Added to cells: Python caches integers up to 256, which makes arithmetic with small results faster."""
 
 MAX_SUBSETS, MAX_PRIME, MAX_HASHES, MAX_BITS = 2**22, 2**20, 2**21, 52
+"""Limits of docs/wire.md on the parameters of steps."""
 
 Entry = Mapping[str, Any]
 

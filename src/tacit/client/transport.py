@@ -11,7 +11,10 @@ from urllib.parse import SplitResult, urlsplit
 
 from tacit.errors import UsageError
 
-__all__ = ["Answered", "Transport", "connect"]
+__all__ = ["PROTOCOL", "Answered", "Transport", "connect"]
+
+PROTOCOL = 1
+"""Version of the HTTP protocol, the member tacit of every request."""
 
 MOST_BYTES = 1 << 20
 """Maximum bytes of a response: contracts are below 256 KiB."""

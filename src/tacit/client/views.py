@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 MAX_VIEWS, MAX_ENTRIES, MAX_CHANNELS, MAX_DRAWS, MAX_WEIGHTS = 100_000, 2**24, 1_000, 1_000_000, 2**20
+"""Limits of docs/wire.md on the views and channels of a service."""
 
 Data = dict[str, Any]
 View = dict[int, int]

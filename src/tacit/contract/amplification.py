@@ -63,6 +63,7 @@ ENTRIES = 4_000_000
 """Probabilities in memory at once: 64 MB."""
 
 UNIT = 2.0**-53
+"""Relative error of one rounded operation."""
 
 Vector = npt.NDArray[np.float64]
 

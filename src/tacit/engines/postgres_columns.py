@@ -49,6 +49,7 @@ ELEMENTS = {1005: (21, ">i2"), 1007: (23, ">i4"), 1016: (20, ">i8"), 1021: (700,
 """For each array type, the type of its elements and their binary format."""
 
 INTEGERS, FLOATS = 1016, 1022
+"""Oids of the array types that are sent."""
 
 
 def quote(name: str) -> str:

@@ -14,6 +14,8 @@ __all__ = ["FAINT", "INK", "MARK", "Picture", "picture", "write_picture"]
 
 WIDTH, ROW, LABELS, TOP = 560, 22, 170, 26
 MOST_ROWS = 60
+"""Sizes in pixels, and the maximum rows that are drawn."""
+
 INK, MARK, FAINT = "#1f2933", "#0b6e99", "#cbd2d9"
 
 

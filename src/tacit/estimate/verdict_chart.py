@@ -13,6 +13,8 @@ __all__ = ["Bar", "verdict_picture"]
 
 WIDTH, ROW, TOP, LEFT = 720, 34, 30, 16
 LOWEST, HIGHEST = 0.001, 10.0
+"""Sizes in pixels, and the ends of the logarithmic axis of relative half widths."""
+
 INKS = {"good": MARK, "rough": "#b7791f", "too noisy": "#b83232"}
 
 

@@ -14,6 +14,7 @@ from tacit.estimate.functional import Vector
 __all__ = ["classes"]
 
 TINY = 1e-300
+"""Smallest divisor: sums of zero weights stay zero."""
 
 
 def classes(vectors: Vector, weights: Vector, most: int) -> Vector:

@@ -25,6 +25,8 @@ from tacit.model.nonnegative import norm_sub
 __all__ = ["Likeliest", "likeliest", "rows_of"]
 
 ROUNDS = 1000
+"""Maximum iterations of expectation maximisation."""
+
 STILL = 1e-5
 """Change of a frequency below which the iteration stops."""
 

@@ -13,6 +13,7 @@ from tacit.estimate.functional import Vector
 __all__ = ["Fitted", "maximum_entropy"]
 
 SWEEPS = 500
+"""Maximum sweeps of iterative proportional fitting."""
 
 TOLERANCE = 1e-11
 """Change of a cell below which the fit has converged."""

@@ -30,6 +30,7 @@ EMPTY = 1e-9
 """Share of a uniform table mixed in before projecting weights, so that empty cells have errors too."""
 
 SETTLED, TINY = 1e-9, 1e-300
+"""Residual, relative to the largest weight, that ends the fit; and the smallest divisor."""
 
 
 def connected_parts(functional: Functional) -> list[Functional]:

@@ -22,6 +22,8 @@ from tacit.sql.vectors import shown_value
 __all__ = ["Marginal", "heat_map", "label_table"]
 
 CELL, LEFT, TOP, MOST = 26, 130, 64, 60
+"""Sizes of a heat map in pixels, and the maximum values of an attribute in it."""
+
 INK = "#1f2933"
 
 

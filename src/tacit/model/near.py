@@ -21,10 +21,12 @@ __all__ = ["conjugate", "divergence", "near", "parameters"]
 
 STEPS = 20
 PROBES = 2
+"""Steps of Newton's method, and random probes of a trace."""
 
 EXACT = 64
 """Cells up to which parameters are counted exactly."""
 SMALL = 1e-12
+"""Smallest cell of a table."""
 
 
 def conjugate(

@@ -8,6 +8,9 @@ from tacit.estimate.functional import Vector
 
 __all__ = ["norm_sub", "ripple"]
 
+NEGLIGIBLE = 1e-12
+"""Size of a negative frequency that is rounding."""
+
 ROUNDS = 1000
 """Maximum waves of a ripple; each leaves less below zero than the previous one."""
 
@@ -27,8 +30,8 @@ def norm_sub(values: Vector, total: Vector | float = 1.0) -> Vector:
     return np.maximum(values - np.take_along_axis(taken, last, axis=-1), 0.0)
 
 
-def ripple(tables: Vector, axes: int, below: float = 0.0) -> Vector:
-    """Set cells below ``-below`` to 0 and subtract the difference from their neighbours, repeatedly (the paper).
+def ripple(tables: Vector, axes: int) -> Vector:
+    """Set negative cells to 0 and subtract the difference from their neighbours, repeatedly (the paper).
 
     Neighbours differ in one of the last ``axes`` attributes. All negative cells of a wave are treated at once.
     """
@@ -38,7 +41,7 @@ def ripple(tables: Vector, axes: int, below: float = 0.0) -> Vector:
     if neighbours == 0:
         return result
     for _ in range(ROUNDS):
-        low = np.where(result < -max(below, 1e-12), result, 0.0)
+        low = np.where(result < -NEGLIGIBLE, result, 0.0)
         if not low.any():
             break
         result -= low

@@ -34,6 +34,7 @@ SUPPORTS_AT_ONCE = 2**22
 """Codes times cells whose supports are marked at once."""
 
 SMALL = 1e-12
+"""Smallest share and precision, to divide by."""
 
 
 def partition_of(service: ServiceContract, view: CompiledView, attribute: int) -> Cells:

@@ -32,6 +32,7 @@ from tacit.sql.vectors import shown_value
 __all__ = ["Tables", "check_rows"]
 
 MOST_ROWS = 10**8
+"""Maximum synthetic rows."""
 
 ServiceReports = tuple[ServiceContract, str]
 """A service's contract, and the table of its reports."""

@@ -32,6 +32,7 @@ WIDTH = 0.1
 """Standard deviation of a part, relative to its mean: half of the distance to the next."""
 
 ROUNDS, DAMPING = 40, 0.6
+"""Maximum iterations of expectation propagation, and the part of each step that is taken."""
 
 SETTLED = 1e-4
 """Change of the table, in units of its errors, below which the iteration stops."""

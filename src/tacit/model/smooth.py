@@ -35,6 +35,7 @@ EDGE = 2.0
 """Frequency that an edge, a first or last value apart from the others, counts as."""
 
 STEPS = 30
+"""Maximum steps of Newton's method."""
 
 LOWEST = -200.0
 """Smallest exponent of a cell, so that margins never overflow."""

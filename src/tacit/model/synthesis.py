@@ -41,15 +41,9 @@ def mutual_information(table: Vector) -> float:
     return float((table[held] * np.log(table[held] / apart[held])).sum())
 
 
-def draw_rows(
-    sizes: Sequence[int],
-    table_of: TableOf,
-    rows: int,
-    rng: np.random.Generator,
-    progress: Progress | None = None,
-) -> list[Ints]:
+def draw_rows(sizes: Sequence[int], table_of: TableOf, rows: int, rng: np.random.Generator) -> list[Ints]:
     """Return value indices, one array for each attribute."""
-    sampler = Sampler(dict(enumerate(sizes)), table_of, rng, progress)
+    sampler = Sampler(dict(enumerate(sizes)), table_of, rng)
     drawn = sampler.draw(range(len(sizes)), {}, rows)
     return [drawn[i] for i in range(len(sizes))]
 

@@ -32,10 +32,14 @@ from tacit.server.store.verification import verify_inbox
 __all__ = ["export_database", "export_store", "restore"]
 
 FORMAT = 1
+"""Version of the format of archives."""
+
 MEMBERS = ("inbox.db", "reports.tacit", "log.db", "keys.json", "tombstones.key")
 """Only stores before version 4 have the last one."""
 
 PIECE = 1 << 20
+"""Bytes read at once."""
+
 LOG = logging.getLogger("tacit.server")
 
 

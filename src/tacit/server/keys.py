@@ -26,6 +26,8 @@ __all__ = ["Key", "KeyFile", "KeySource", "Keys", "Scope", "key_of"]
 Scope = Literal["ingest", "query", "admin", "audit", "watch", "sign"]
 
 SHORTEST_DIGEST = 8
+"""Characters of a digest that identify a key to revoke."""
+
 LIVE_KEYS = 2
 """Keys of one name and scope at a time: the old and the new one during rotation."""
 

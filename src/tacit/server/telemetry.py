@@ -30,6 +30,8 @@ except ImportError:
 __all__ = ["Telemetry"]
 
 EXPORT_SECONDS = 15.0
+"""Seconds between exports."""
+
 FAILED = 500
 """Lowest status of an error span."""
 

@@ -21,6 +21,7 @@ from tacit.sql.vectors import exact_values, null_vector, shown_value
 __all__ = ["buckets", "histogram"]
 
 MAX_BUCKETS = 1_000
+"""Maximum bins and buckets of a question."""
 
 BINS, BUCKETS = 20, 10
 """Default maximum of bins of a histogram, and default buckets of width_bucket."""

@@ -16,6 +16,7 @@ from tacit.sql.vectors import Sensitive, shown_value
 __all__ = ["describe", "explain_plan"]
 
 MOST_TERMS = 6
+"""Maximum terms of a formula that are shown."""
 
 
 def describe(scope: Scope, total: Total) -> str:

@@ -22,10 +22,13 @@ MAX_FACTORS = 8
 """Maximum factors of one product: higher powers of reports are mostly noise."""
 
 MAX_AGGREGATES = 64
+"""Maximum aggregates of a question."""
+
 MAX_CASES = 64
 """Maximum branches of all CASE expressions."""
 
 MAX_JOINS = 8
+"""Maximum joins of a question."""
 
 
 def check_size(statement: exp.Expr, text: str) -> None:

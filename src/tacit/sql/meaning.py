@@ -16,6 +16,7 @@ MOST_DESCRIBED_CELLS = 2**20
 """Maximum cells of a view for which the cells consistent with a code are enumerated."""
 
 MOST_EXAMPLES = 3
+"""Maximum cells that are named."""
 
 
 @dataclass(frozen=True)

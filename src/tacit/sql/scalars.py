@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 MOST_DIGITS = 18
+"""Maximum digits of ROUND and TRUNC: those of a 64-bit integer."""
 
 Function = Callable[[Sequence[Any]], Any]
 """From the values of a row's columns to a value."""

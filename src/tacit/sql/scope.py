@@ -201,7 +201,7 @@ class Scope:
                     factors[source.presence] = np.array([share, none, share])
         return Term(term.coefficient, factors)
 
-    def refusal(self, message: str, node: exp.Expr, code: str | None = None) -> UnsupportedSqlError:
+    def refusal(self, message: str, node: exp.Expr, code: str) -> UnsupportedSqlError:
         """Return the refusal of a node."""
         return UnsupportedSqlError(message, code=code, text=self.text, span=span_in(self.text, node))
 

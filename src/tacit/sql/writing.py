@@ -27,6 +27,8 @@ FUNCTIONS: dict[str, type[exp.Expr]] = {
 """Aggregates by the names that menus offer."""
 
 DEEPEST = 30
+"""Maximum nesting of conditions."""
+
 SIGNS = {sign: kind for kind, sign in COMPARISONS.items()}
 _NUMBER = re.compile(r"-?\d{1,40}(\.\d{0,40})?([eE][+-]?\d{1,3})?\Z")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")

@@ -32,6 +32,7 @@ MOST_EXACT_VALUES = 1_000
 """A column with a wider range of integers is collected in cells."""
 
 CELLS = 100
+"""Cells of a column with a wide range."""
 
 MOST_CODES = 32
 """Whole numbers with fewer different values, all small, are collected from the first to the last."""

@@ -15,7 +15,11 @@ VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
 """Supported versions of the protocol, newest first; their part about tools is the same."""
 
 LONGEST_LINE = 1 << 20
+"""Maximum bytes of a request."""
+
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, BAD_PARAMS = -32700, -32600, -32601, -32602
+"""Error codes of JSON-RPC 2.0."""
+
 TYPES = {"string": str, "number": int | float, "integer": int}
 
 

@@ -32,6 +32,8 @@ __all__ = ["Connection", "Door"]
 
 STARTUP_BYTES, LOGIN_BYTES, MESSAGE_BYTES = 10_000, 4096, 1 << 20
 LOGIN_SECONDS, MESSAGE_SECONDS, IDLE_SECONDS = 10.0, 30.0, 3600.0
+"""Limits on what a client sends, in bytes, and on how long it takes: to log in, for a message, between messages."""
+
 MOST_STATEMENTS, STATEMENT_BYTES = 500, 4 << 20
 """Limits per client: statements and portals, and bytes of their texts."""
 

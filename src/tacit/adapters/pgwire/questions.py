@@ -39,6 +39,7 @@ PARTS = ("", "_error", "_low", "_high")
 """An estimate is four columns."""
 
 MOST_PARAMETERS = 1000
+"""Maximum parameters of a question."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ __all__ = ["MECHANISM", "Exchange", "make_verifier"]
 MECHANISM = "SCRAM-SHA-256"
 ITERATIONS = 4096
 NONCE_BYTES = 18
+"""Iterations are PostgreSQL's default: keys have 256 random bits, so more would protect nothing."""
+
 LONGEST = 1024
 """Maximum bytes of a client's message: nonce and proof have about 100."""
 

@@ -13,6 +13,8 @@ from tacit.adapters.pgwire.values import SIZES, encode
 __all__ = ["WRITE_SECONDS", "describe", "send_copy", "send_rows", "spread"]
 
 WRITE_SECONDS = 30.0
+"""Seconds in which a client must take what was written."""
+
 BYTES_AT_ONCE = 1 << 16
 """Bytes of rows written before waiting until the client has read them."""
 

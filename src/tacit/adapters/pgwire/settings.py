@@ -65,6 +65,8 @@ FIXED = (
     "session_authorization",
 )
 MOST_SETTINGS, LONGEST = 100, 200
+"""Maximum settings of a session, and characters of a value."""
+
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,62}")
 SWITCHES = ("consistent", "simultaneous", "superpopulation")
 ON = ("on", "true", "yes", "1")

@@ -15,6 +15,7 @@ BUFFER = 1 << 16
 """Maximum bytes read ahead; then the client has to wait."""
 
 HANDSHAKE_SECONDS = 10.0
+"""Seconds for the TLS handshake."""
 
 
 class Closed(Exception):  # noqa: N818  it is no mistake

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import tacit.errors as core
-from tacit.client.transport import connect
+from tacit.client.transport import PROTOCOL, connect
 from tacit.errors import EngineError, InternalError, OverloadedError, QueryError, TacitError, UnknownNameError
 
 __all__ = ["Transport"]
@@ -18,7 +18,6 @@ __all__ = ["Transport"]
 MOST_BYTES = 256 << 20
 """Maximum size of an answer: many times what a collector returns."""
 
-VERSION = 1
 ERRORS: dict[str, type[TacitError]] = {name: getattr(core, name) for name in core.__all__}
 
 
@@ -39,7 +38,7 @@ class Transport:
 
     def post(self, path: str, body: Mapping[str, Any], accept: str = "application/json", text: str = "") -> bytes:
         """Send a POST request; ``text`` is the question that errors point into."""
-        content = json.dumps({"tacit": VERSION, **body}).encode()
+        content = json.dumps({"tacit": PROTOCOL, **body}).encode()
         return self._ask("POST", path, content, accept, text)
 
     def _ask(self, method: str, path: str, body: bytes | None, accept: str, text: str) -> bytes:

@@ -20,6 +20,7 @@ EPSILONS = tuple(Fraction(tenths, 10) for tenths in (1, 2, 5, 10, 20, 40, 80))
 """Budgets of the curve, in nats."""
 
 PEOPLE = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+"""Numbers of people on the curve."""
 
 Point = tuple[float, float]
 

@@ -40,6 +40,10 @@ from tacit.sql.totals import Total
 __all__ = ["Expectation", "people_for", "predict", "widest"]
 
 MOST_PEOPLE = 10**12
+"""Maximum people of a forecast, as many as `users` may be."""
+
+LINEARISED_PEOPLE = 10**6
+"""People at whose expected totals columns are linearised."""
 
 MOST_PRODUCTS = 30
 """Maximum products of services in one question for a predicted error: every pair of them is evaluated."""
@@ -175,7 +179,7 @@ class Expectation:
             for group, columns in self._formulas
         ]
 
-    def linearise(self, users: int = 10**6) -> Iterator[Functional]:
+    def linearise(self) -> Iterator[Functional]:
         """Yield, for each group and column, its linearisation at the answer of uniform records.
 
         A quantile needs its tests, which are counts below each value.
@@ -186,7 +190,9 @@ class Expectation:
                 if not isinstance(leaf, Formula):
                     yield from functionals[:: max(1, len(functionals) // 8)]
                     continue
-                result = leaf.evaluate(leaf.at([users * self._mean(functional) for functional in functionals]))
+                result = leaf.evaluate(
+                    leaf.at([LINEARISED_PEOPLE * self._mean(functional) for functional in functionals])
+                )
                 if functionals and np.isfinite(result.gradient).all():
                     yield _combine(functionals, result.gradient)
 

@@ -16,18 +16,19 @@ from tacit.tables.statements import Sql, compose
 __all__ = ["MOST_QUESTIONS", "likely_questions"]
 
 MOST_QUESTIONS = 10
+"""Maximum questions that are suggested."""
 
 MOST_GROUPS = 60
 """Groups above which a table is too long to read."""
 
 
-def likely_questions(schema: Schema, most: int = MOST_QUESTIONS) -> list[str]:
-    """Return at most `most` questions that the schema suggests, taking services in turn."""
+def likely_questions(schema: Schema) -> list[str]:
+    """Return at most `MOST_QUESTIONS` that the schema suggests, taking services in turn."""
     questions = [_questions_about(service) for service in schema.services]
     if len(schema.services) > 1:
         questions.append(_join_questions(schema))
     turns = itertools.zip_longest(*questions)
-    return list(dict.fromkeys(question for turn in turns for question in turn if question is not None))[:most]
+    return list(dict.fromkeys(question for turn in turns for question in turn if question is not None))[:MOST_QUESTIONS]
 
 
 def _numbers(service: Service) -> list[Ordinal]:

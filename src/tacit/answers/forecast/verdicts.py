@@ -33,6 +33,7 @@ GOOD, ROUGH = 0.1, 0.3
 
 PEOPLE_FACTORS = (10, 100)
 BUDGET_FACTORS = (2, 4)
+"""Factors of people and of the budget that are tried, smallest first."""
 
 WITHIN_REACH = 4
 """Excess width of an interval up to which half the attributes are tried; up to twice that, a larger budget is tried."""

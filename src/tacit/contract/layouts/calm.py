@@ -43,7 +43,7 @@ def sampling_error(views: int, users: int) -> float:
     return views / users
 
 
-def view_shape(sizes: Sequence[int], users: int, epsilon: float, asked: int, theta: float = THETA) -> tuple[int, int]:
+def view_shape(sizes: Sequence[int], users: int, epsilon: float, asked: int) -> tuple[int, int]:
     """Return Algorithm 1's choice: attributes of a view, and the number of views.
 
     Examples
@@ -51,22 +51,22 @@ def view_shape(sizes: Sequence[int], users: int, epsilon: float, asked: int, the
     >>> view_shape([2] * 8, 2**16, 2.0, asked=3)
     (4, 14)
     """
-    shown, sets = _choose(sizes, users, epsilon, asked, theta)
+    shown, sets = _choose(sizes, users, epsilon, asked)
     return shown, sets if isinstance(sets, int) else len(sets)
 
 
-def view_sets(sizes: Sequence[int], users: int, epsilon: float, asked: int, theta: float = THETA) -> Sets:
+def view_sets(sizes: Sequence[int], users: int, epsilon: float, asked: int) -> Sets:
     """Return the sets of attributes that views show: a covering design where one fits, else sets evenly spread."""
-    shown, sets = _choose(sizes, users, epsilon, asked, theta)
+    shown, sets = _choose(sizes, users, epsilon, asked)
     return spread(len(sizes), shown, sets) if isinstance(sets, int) else sets
 
 
-def _choose(sizes: Sequence[int], users: int, epsilon: float, asked: int, theta: float) -> tuple[int, int | Sets]:
+def _choose(sizes: Sequence[int], users: int, epsilon: float, asked: int) -> tuple[int, int | Sets]:
     d = len(sizes)
     largest = min(2, d)
-    while largest < d and asked * noise_error(sizes, users, epsilon, largest + 1) <= theta:
+    while largest < d and asked * noise_error(sizes, users, epsilon, largest + 1) <= THETA:
         largest += 1
-    most = max(int(theta * users), -(-d // largest))  # at least every attribute once
+    most = max(int(THETA * users), -(-d // largest))  # at least every attribute once
     best: tuple[float, int, Sets] | None = None
     for shown in range(asked, largest + 1):
         design = covering(d, shown, asked, most)

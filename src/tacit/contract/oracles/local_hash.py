@@ -40,6 +40,7 @@ from tacit.errors import InternalError, LayoutError
 __all__ = ["LocalHash", "murmur3"]
 
 SEEDS = 2**32
+"""Seeds of the hash: murmur3 takes 32 bits."""
 
 MAX_HASHES = 2**21
 """Hash values: a seed and an answer must fit 53 bits."""

@@ -22,6 +22,7 @@ WORK, WORK_OF_LARGE = 6, 64
 """Hashes of a cell that may be computed instead of transforming one code: as fast; and slower, in less memory."""
 
 CELLS_AT_ONCE = 2**22
+"""Codes times cells that are hashed at once."""
 
 
 def is_sparse(codes: int, domain: int, alphabet: int) -> bool:

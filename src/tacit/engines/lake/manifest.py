@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 FORMAT = 1
+"""Version of the format of manifests."""
 
 
 class Stored(NamedTuple):

@@ -12,11 +12,11 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
+from tacit.client.transport import PROTOCOL
 from tacit.errors import BodyError
 
-__all__ = ["MOST_BYTES", "VERSION", "read_body"]
+__all__ = ["MOST_BYTES", "read_body"]
 
-VERSION = 1
 MOST_BYTES = 1 << 20
 """Bytes of a body, compressed and uncompressed."""
 
@@ -24,6 +24,8 @@ MOST_TIMES = 20
 """Factor by which a compressed body may expand, beyond the first bytes; reports expand up to about ten times."""
 
 UNCOUNTED_BYTES = 1 << 16
+"""Uncompressed bytes that any body may have."""
+
 LONGEST_NUMBER = 20
 """Digits of a 64-bit integer, with its sign."""
 
@@ -43,9 +45,9 @@ async def read_body(request: Request, seconds: float, *, versioned: bool = True)
     if not isinstance(body, dict):
         message = "The body must be a JSON object in UTF-8."
         raise BodyError(message)
-    version = body.get("tacit", None if versioned else VERSION)
-    if type(version) is not int or version != VERSION:
-        message = f"This collector supports protocol version {VERSION}. Send it as the member tacit."
+    version = body.get("tacit", None if versioned else PROTOCOL)
+    if type(version) is not int or version != PROTOCOL:
+        message = f"This collector supports protocol version {PROTOCOL}. Send it as the member tacit."
         raise BodyError(message, code="protocol-version")
     return body
 

@@ -16,6 +16,8 @@ from tacit.server.http.bodies import MOST_BYTES
 __all__ = ["HEAD_BYTES", "Connection"]
 
 HEAD_BYTES = 16 << 10
+"""Maximum bytes of a request's line and headers."""
+
 HEAD_SECONDS = 30.0
 """Seconds within which a started request's headers must arrive, and the first request at all."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tacit.server.http.bodies import VERSION
+from tacit.client.transport import PROTOCOL
 from tacit.server.http.endpoints import Endpoint
 
 __all__ = ["describe_api"]
@@ -34,7 +34,7 @@ def describe_api(table: Sequence[Endpoint]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "tacit collector",
-            "version": str(VERSION),
+            "version": str(PROTOCOL),
             "description": "Stores perturbed reports, and answers SQL with error bars. Errors are problem+json.",
         },
         "paths": paths,
@@ -67,7 +67,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _body(endpoint: Endpoint) -> dict[str, Any]:
-    members: dict[str, Any] = {"tacit": {"const": VERSION}}
+    members: dict[str, Any] = {"tacit": {"const": PROTOCOL}}
     if endpoint.scope is not None:
         members["key"] = {"type": "string"}
     return {

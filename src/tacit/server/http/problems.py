@@ -54,8 +54,11 @@ STATUS = {
 """Statuses by code; other access errors are 403, overload 503, and the rest 400."""
 
 AGAIN_LATER = (408, 429, 503, 507)
+"""Statuses after which a client may send the same request again."""
 
 SECONDS_BETWEEN = 1.0
+"""Seconds between two log lines about the same outage."""
+
 _SAID: dict[str, float] = {}
 """When an outage was last logged, by its code."""
 

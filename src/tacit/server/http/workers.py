@@ -13,6 +13,8 @@ from tacit.errors import OverloadedError
 __all__ = ["Lane", "Workers"]
 
 AT_ONCE = 4
+"""Threads of each kind of work."""
+
 WAITING = 64
 """Maximum questions, or other tasks, that run or wait; more are refused."""
 

@@ -18,6 +18,7 @@ from tacit.server.store.folder import UNFINISHED
 __all__ = ["OPERATIONS"]
 
 PIECE = 1 << 20
+"""Bytes of an archive that are sent at once."""
 
 
 async def export(server: Server, call: Call) -> Response:

@@ -22,6 +22,8 @@ MOST_ROWS = 200_000
 """Maximum synthetic rows of one request: about 50 MB with thirty attributes."""
 
 MOST_ATTRIBUTES = 16
+"""Maximum attributes of a marginal."""
+
 LONGEST_NUMBER = 64
 """Maximum digits of a decimal parameter."""
 

@@ -17,6 +17,7 @@ from tacit.server.store.validate import Person, Report
 __all__ = ["REPORTING"]
 
 MOST_REPORTS = 1_000
+"""Maximum reports of a request."""
 
 NOBODY = ""
 """Whose rate requests take from that have a token and name nobody: it is no person's id."""

@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 DIGEST_BYTES = 12
+"""Bytes of a report's digest: by chance one of 2**96 differing reports has the same."""
 
 Lead = Literal["", "same", "passed", "ended"]
 """Whether this collector leads, and what happened since: nobody else led, another did, or its lease ran out."""

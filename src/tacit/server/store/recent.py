@@ -12,6 +12,8 @@ from tacit.server.store.validate import Person
 __all__ = ["Recent"]
 
 SLOT_BYTES = 2
+"""Bytes of a slot in memory; slots are below 1,000."""
+
 ENTRY_BYTES = SLOT_BYTES + DIGEST_BYTES
 
 

@@ -45,6 +45,8 @@ from tacit.tables.statements import Sql, compose
 __all__ = ["SqliteStore"]
 
 CACHE_KIB = 64 << 10
+"""Size of the page cache in KiB."""
+
 PAGES_IN_JOURNAL = 200_000
 """Pages that wait in the journal until a commit checkpoints them; `chores` does it earlier."""
 

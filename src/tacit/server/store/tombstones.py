@@ -18,6 +18,7 @@ from tacit.tables.atomic import create_once
 __all__ = ["KEY_FILE", "Tombstones", "adopt_key", "scope_of"]
 
 KEY_BYTES = 32
+"""Bytes of the key that tombstones are made with."""
 
 KEY_FILE = "tombstones.key"
 """Where stores before version 4 kept the key."""

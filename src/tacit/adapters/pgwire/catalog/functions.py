@@ -261,6 +261,7 @@ def _expand(values: Any) -> list[dict[str, Any]]:
 
 
 MOST_NUMBERS = 100_000
+"""Maximum rows of generate_series."""
 
 
 def _numbers(_: Catalog, first: Any, last: Any, step: Any = 1) -> list[int]:

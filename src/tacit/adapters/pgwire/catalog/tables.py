@@ -24,6 +24,8 @@ SYSTEM, PUBLIC, STANDARD = 11, 2200, 13_000
 """Oids of the schemas pg_catalog, public and information_schema."""
 
 OWNER, HEAP, DATABASE, FIRST_OID = 10, 2, 5, 16_384
+"""Oids of the superuser, the heap access method and the database, and the first oid of a user's table."""
+
 SCHEMAS = {"pg_catalog": SYSTEM, "public": PUBLIC, "information_schema": STANDARD}
 ABSENT: Mapping[str, Any] = {
     "bool": False,

@@ -38,8 +38,13 @@ STEPS = 1_000_000
 """Maximum steps of one question: at most some seconds and 100 MB. Listing every column of 100 tables takes 50,000."""
 
 LONGEST_TEXT = 1 << 16
+"""Maximum characters of a computed text."""
+
 LONGEST_PATTERN, LONGEST_SUBJECT, MOST_REPEATS = 200, 256, 2
+"""Maximum characters of a regular expression and of its subject, and its repetitions: matching backtracks."""
+
 BYTES_OF_A_STEP = 64
+"""Bytes of a computed value that count as one step of the budget."""
 
 
 @dataclass

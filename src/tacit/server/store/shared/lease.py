@@ -20,6 +20,8 @@ __all__ = ["LEASE_SECONDS", "Lease"]
 
 LEASE_SECONDS = 10.0
 RENEWED_SECONDS = 2.5
+"""Seconds until a lease runs out, and between its renewals."""
+
 WAIT = 0.01
 """Seconds between two attempts."""
 

@@ -24,6 +24,7 @@ from tacit.tables.statements import compose
 __all__ = ["VERSION", "migrate", "prepare"]
 
 VERSION = 3
+"""Version of the tables."""
 
 MIGRATING = 0x7461_636D
 """Number of the advisory lock for changing tables: "tacm"."""
