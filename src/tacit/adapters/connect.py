@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, overload
 
+from tacit.adapters.beside import open_database
 from tacit.adapters.remote.address import is_address
 from tacit.adapters.remote.database import RemoteDatabase
 from tacit.database import Database
-from tacit.engines import open_engine
 from tacit.errors import UsageError
 
 __all__ = ["connect"]
@@ -43,4 +43,4 @@ def connect(
     if key is not None or key_file is not None:
         message = "Keys are for collectors, whose addresses start with https://. A file needs none."
         raise UsageError(message, code="bad-option")
-    return Database(open_engine(path, engine))
+    return open_database(path, engine)

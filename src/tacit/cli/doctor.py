@@ -31,10 +31,10 @@ from tacit.engines.java import found_java
 from tacit.errors import EngineError, TacitError
 from tacit.server.shared_keys import is_address, keeps_keys_elsewhere, read_keys
 from tacit.server.store.disk import free_bytes, is_scarce
-from tacit.server.store.read_only import open_read_only
 from tacit.server.store.verification import verify_analytical, verify_inbox
 from tacit.server.store.versions import VERSION, version_of
 from tacit.tables.places import place_text
+from tacit.tables.sqlite_files import open_read_only
 
 __all__ = ["run"]
 

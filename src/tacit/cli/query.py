@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
 
 from tacit.adapters.connect import connect
 from tacit.adapters.remote.address import is_address
 from tacit.adapters.remote.database import RemoteDatabase
-from tacit.answers.crowds import OPEN, privacy_of
 from tacit.answers.forecast.verdicts import Forecast
 from tacit.central.release import Release
 from tacit.database import Database
 from tacit.engines import is_there
 from tacit.errors import UsageError
 from tacit.estimate.answer import Answer, shift_text
-from tacit.server.store.verification import mark_of
 from tacit.tables.places import place_text
 
 __all__ = ["draw", "open_existing", "print_answer", "run"]
@@ -41,15 +38,8 @@ def _answer(options: argparse.Namespace) -> Answer:
     database = open_existing(options.database, options.key_file)
     try:
         answer = database.sql(options.question, decoder=options.decoder, consistent=options.consistent, **settings)
-        if isinstance(database, RemoteDatabase):
-            return answer
-        mark = mark_of(Path(options.database), database, options.question)
-        if mark is None:
-            _ = (options.json or options.explain) and answer.privacy  # people are counted while the database is open
-            return answer
-        rounds = [collection for collection, _ in database.asked_about(options.question)]
-        answer = answer.with_privacy(partial(privacy_of, rounds, lambda _: OPEN)) if rounds else answer
-        return answer.with_watermark(mark.watermark, *mark.notes)
+        _ = (options.json or options.explain) and answer.privacy  # people are counted while the database is open
+        return answer
     finally:
         database.close()
 

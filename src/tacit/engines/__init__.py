@@ -12,7 +12,7 @@ from tacit.engines.base import Engine
 from tacit.engines.lake.place import is_lake
 from tacit.errors import UsageError
 
-__all__ = ["ENGINES", "EngineKind", "is_there", "open_engine"]
+__all__ = ["ENGINES", "EngineKind", "is_postgres", "is_there", "open_engine"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,11 @@ def open_engine(path: Any, engine: Any, *, read_only: bool = False) -> Engine:
             return kind.open(path, engine, read_only=read_only)
     message = "Pass a file or folder, or engine='duckdb', 'lake', 'postgresql://…', 'spark' or a SparkSession."
     raise UsageError(message, code="bad-option")
+
+
+def is_postgres(path: Any, engine: Any) -> bool:
+    """Return whether a path or an engine is the address of a PostgreSQL database."""
+    return ENGINES["postgres"].is_meant(path, engine)
 
 
 def is_there(path: str | Path) -> bool:

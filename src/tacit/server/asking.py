@@ -12,6 +12,7 @@ import pyarrow as pa
 from tacit.adapters.remote.answers import ABOUT
 from tacit.answers.contributions import Contributions
 from tacit.answers.crowds import privacy_of
+from tacit.answers.marks import Mark
 from tacit.collection import Collection
 from tacit.contract.readers import Privacy
 from tacit.database import Database
@@ -19,7 +20,7 @@ from tacit.engines.deadline import asked_at
 from tacit.estimate.answer import Answer
 from tacit.server.store.log import Log, hash_of
 from tacit.server.store.snapshots import Snapshots
-from tacit.server.store.watermarks import Mark, Watermarks
+from tacit.server.store.watermarks import Watermarks
 
 if TYPE_CHECKING:
     from tacit.server.store.shared.log import SharedLog

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from tacit.adapters.beside import open_database
 from tacit.adapters.dbapi import errors
 from tacit.adapters.dbapi.cursor import Cursor
 from tacit.adapters.remote.address import is_address
 from tacit.adapters.remote.database import RemoteDatabase
 from tacit.database import Database
-from tacit.engines import is_there, open_engine
+from tacit.engines import is_there
 from tacit.errors import EngineError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.tables.places import place_text
@@ -54,8 +55,8 @@ def connect(
         if isinstance(database, str) and database in ("", ":memory:"):
             database = None
         _check_exists(database, engine)
-        opened = open_engine(database, engine, read_only=database is not None)
-        return Connection(Database(opened), options, owned=True)
+        opened = open_database(database, engine, read_only=database is not None)
+        return Connection(opened, options, owned=True)
 
 
 def _check_exists(path: Any, engine: Any) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, NamedTuple, Protocol
 
+from tacit.answers.marks import Sizes
 from tacit.errors import OverloadedError
 from tacit.server.store.validate import Person, stored_key
 
@@ -96,35 +97,6 @@ class Pending(NamedTuple):
     def __repr__(self) -> str:
         """Show how many there are, but nothing of their content."""
         return f"Pending({len(self.numbers)} reports)"
-
-
-class Sizes(NamedTuple):
-    """Numbers of reports of one place."""
-
-    known: int = 0
-    """Acknowledged and not deleted."""
-
-    pending: int = 0
-    """Of these, not yet in the analytical database."""
-
-    damaged: int = 0
-    """Of these, altered by the disk and never counted."""
-
-    lost: int = 0
-    """Of these, lost with an analytical database: the inbox does not have their content."""
-
-    bulk: int = 0
-    """Loaded in bulk instead of sent by people."""
-
-    @property
-    def acknowledged(self) -> int:
-        """Reports that a complete answer counts."""
-        return self.known + self.bulk
-
-    @property
-    def settled(self) -> int:
-        """Reports that came through the inbox and must be in the analytical database."""
-        return self.known - self.pending - self.damaged - self.lost
 
 
 class Standing(NamedTuple):

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
-from pathlib import Path
 
+from tacit.adapters.beside import SIZES
 from tacit.collection import Collection
-from tacit.database import Database
 from tacit.encode.reports import report_table
 from tacit.engines.base import Engine, rollup_of
-from tacit.estimate.answer import Watermark
 from tacit.server.store.base import Identity, Sizes, digest_of
-from tacit.server.store.read_only import has_log, open_read_only
 from tacit.server.store.validate import Person
-from tacit.server.store.watermarks import Mark, notes_of
 from tacit.sql.printing import Statement
 from tacit.sql.report_tables import count_rolled_up, count_rows
 
-__all__ = ["Verified", "mark_of", "verify_analytical", "verify_inbox"]
+__all__ = ["Verified", "verify_analytical", "verify_inbox"]
 
 ALTERED = "SELECT count(*), count(*) FILTER (WHERE NOT is_whole(place, person, slot, digest, content)) FROM reports"
 
@@ -36,11 +32,6 @@ MISCOUNTED = """
 SELECT count(*) FROM sizes WHERE known <> (SELECT count(*) FROM
   (SELECT person, slot FROM known WHERE known.place = sizes.place UNION
    SELECT person, slot FROM reports WHERE reports.place = sizes.place))
-"""
-
-SIZES = """
-SELECT collection, service, known, (SELECT count(*) FROM waiting WHERE waiting.place = sizes.place),
-  damaged, lost, bulk FROM sizes JOIN places USING (place)
 """
 
 
@@ -101,27 +92,6 @@ def verify_analytical(engine: Engine, inbox: sqlite3.Connection) -> Verified:
             if table in engine.rollups() and _sum(engine, count_rolled_up(rollup_of(table))) != rows:
                 problems.append(f"the rollup of {name} is out of date")
     return Verified(reports, 0, tuple(problems))
-
-
-def mark_of(file: Path, database: Database, question: str) -> Mark | None:
-    """Return the watermark of a question to the database file of a stopped collector.
-
-    Reports that it acknowledged but did not move are in the inbox in the same folder. None for any other file.
-    """
-    inbox = file.with_name("inbox.db")
-    if file.name != "reports.tacit" or not inbox.is_file():
-        return None
-    try:
-        with open_read_only(inbox, live=has_log(inbox)) as opened:
-            rows = opened.execute(SIZES).fetchall()
-    except (sqlite3.Error, OSError):
-        return Mark(Watermark(0, 0), ("the inbox of this store cannot be read: reports may be missing",))
-    sizes = {(collection, service): Sizes(*counts) for collection, service, *counts in rows}
-    services = database.asked_about(question)
-    read = [sizes.get((collection.id, service.service.name), Sizes()) for collection, service in services]
-    counted = sum(size.settled + size.bulk for size in read)
-    watermark = Watermark(sum(size.acknowledged for size in read), counted)
-    return Mark(watermark, tuple(notes_of(watermark, read)))
 
 
 def _sum(engine: Engine, query: Statement) -> int:

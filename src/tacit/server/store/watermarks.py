@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from tacit.answers.marks import Mark, Sizes, notes_of
 from tacit.collection import Collection
 from tacit.contract.contract import ServiceContract
 from tacit.database import Database
@@ -20,13 +20,12 @@ from tacit.engines.failures import REMEDIES
 from tacit.errors import EngineError, OverloadedError, ReportError, TacitError
 from tacit.estimate.answer import Watermark
 from tacit.server.store.analytical import Analytical
-from tacit.server.store.base import Sizes
 from tacit.server.store.inbox import Inbox
 from tacit.server.store.ledger import round_of
 from tacit.server.store.mover import Mover
 from tacit.server.store.stores import Service
 
-__all__ = ["Mark", "Watermarks", "notes_of"]
+__all__ = ["Watermarks"]
 
 MOVING_SECONDS = 2.0
 """Seconds from when a question was asked until it waits no longer for reports to be moved; its note counts the rest."""
@@ -45,14 +44,6 @@ Text = str | tuple[Sequence[str], str | None]
 
 class _AgainError(OverloadedError):
     """The database failed during a question, or others change it; asking again may help."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A watermark and its notes."""
-
-    watermark: Watermark
-    notes: tuple[str, ...] = ()
 
 
 class Watermarks:
@@ -173,18 +164,3 @@ def _short() -> OverloadedError:
 
 def _is_unseen(size: Sizes) -> bool:
     return size.pending > 0 and size.settled == 0
-
-
-def notes_of(watermark: Watermark, sizes: Sequence[Sizes]) -> list[str]:
-    """Return the notes if an answer does not count exactly what was acknowledged."""
-    acknowledged, counted = watermark
-    if acknowledged == counted:
-        return []
-    if counted > acknowledged:
-        return [f"{counted:,} reports are counted, but only {acknowledged:,} of them came through this collector"]
-    pending, damaged = sum(size.pending for size in sizes), sum(size.damaged for size in sizes)
-    reasons = {"wait to be moved or for the rest of their person's reports": pending, "are damaged": damaged}
-    again = "are of people whose reports were loaded in bulk, or " if any(size.bulk for size in sizes) else ""
-    reasons[f"{again}were lost with an earlier analytical database"] = acknowledged - counted - pending - damaged
-    why = ", ".join(f"{number:,} {reason}" for reason, number in reasons.items() if number > 0)
-    return [f"{acknowledged:,} reports were acknowledged, but {counted:,} counted: {why} (docs/glossary.md#watermark)"]
