@@ -170,7 +170,8 @@ class Collection(Forecasting):
 
         It satisfies every rule of `docs/wire.md`; `audit` checks the rules about its budgets.
         """
-        return cls._of(read_contract(reformat(text)))
+        canonical = reformat(text)
+        return cls._of(read_contract(canonical), canonical)
 
     @classmethod
     def from_file(cls, path: str | Path) -> Collection:

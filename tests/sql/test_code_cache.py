@@ -37,16 +37,21 @@ def db() -> tc.Database:
 
 @pytest.fixture
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the statements that add up by code, as they are run."""
+    """Return the statements that add up by code, or list codes to be counted, as they are run."""
     statements: list[str] = []
-    fetch = DuckDB.fetch
+    fetch, count = DuckDB.fetch, DuckDB.count_column
 
     def noted(self: DuckDB, statement: str, *rest: object) -> object:
         if 'GROUP BY "0code0"' in statement:
             statements.append(statement)
         return fetch(self, statement, *rest)  # type: ignore[arg-type]
 
+    def counted(self: DuckDB, statement: str, *rest: object) -> object:
+        statements.append(statement)
+        return count(self, statement, *rest)  # type: ignore[arg-type]
+
     monkeypatch.setattr(DuckDB, "fetch", noted)
+    monkeypatch.setattr(DuckDB, "count_column", counted)
     return statements
 
 

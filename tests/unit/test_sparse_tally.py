@@ -34,6 +34,19 @@ def test_both_ways_of_counting_agree(epsilon: float, monkeypatch: pytest.MonkeyP
         assert np.allclose(oracle.tally(codes, people), dense, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("g", "sizes"), [(2, (5, 3)), (3, (20, 7)), (5, (1, 6)), (7, (30, 50)), (13, (40,)), (5, (1,))]
+)
+def test_counts_are_those_of_all_codes(g: int, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the Fourier transform suffices; with one cell there is nothing to transform."""
+    monkeypatch.setattr(sparse_tally, "WORK", 0)
+    oracle = LinearHash(sizes, 52, g, 2**40, tuple(g + 1 if size > g else 1 for size in sizes))
+    source = np.random.default_rng(4)
+    codes = np.unique(source.integers(0, oracle.alphabet, 500))
+    people = source.integers(1, 9, len(codes)).astype(np.float64)
+    assert np.allclose(oracle.tally(codes, people), people @ oracle.support(codes), rtol=1e-12)
+
+
 def test_a_census_table_of_few_cells_and_many_codes_takes_little_memory() -> None:
     """16,416 cells with 426 million codes: their transform took 20 GB, and a whole machine."""
     [oracle] = [one for one in views([3, 6, 8, 114], 4.0) if one.domain == 16_416]

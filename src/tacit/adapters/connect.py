@@ -1,14 +1,17 @@
-"""`tacit.connect`: a database, or a running collector."""
+"""`tacit.connect`: a database, or a running collector, whose module is loaded with the first such address."""
 
 from __future__ import annotations
 
-from typing import Any, overload
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, overload
 
 from tacit.adapters.beside import open_database
 from tacit.adapters.remote.address import is_address
-from tacit.adapters.remote.database import RemoteDatabase
 from tacit.database import Database
 from tacit.errors import UsageError
+
+if TYPE_CHECKING:
+    from tacit.adapters.remote.database import RemoteDatabase
 
 __all__ = ["connect"]
 
@@ -39,7 +42,10 @@ def connect(
         environment.
     """
     if is_address(path):
-        return RemoteDatabase(path, key=key, key_file=key_file)
+        remote: RemoteDatabase = import_module("tacit.adapters.remote.database").RemoteDatabase(
+            path, key=key, key_file=key_file
+        )
+        return remote
     if key is not None or key_file is not None:
         message = "Keys are for collectors, whose addresses start with https://. A file needs none."
         raise UsageError(message, code="bad-option")

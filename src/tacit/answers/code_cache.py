@@ -21,20 +21,23 @@ from tacit.answers.columns import integers_of, number_rows, numbers_of, rows_in_
 from tacit.answers.sampling import CodeCounts, Sample, enough_codes, sample_parts
 from tacit.answers.shared_cache import SharedCache
 from tacit.contract.contract import Channel
-from tacit.engines.base import Engine, rollup_of
+from tacit.engines.base import CountsColumns, Engine, rollup_of
 from tacit.estimate.batch import FunctionalBatch, variance_shares
 from tacit.estimate.decoder import Decoder
 from tacit.estimate.functional import Vector
 from tacit.estimate.tallies import Tallies
-from tacit.sql.nodes import Sums
+from tacit.sql.nodes import Codes, Sums
 from tacit.sql.printing import print_query
 
 __all__ = ["Fetched", "cache_of", "fetch_code_sums", "kept_counts"]
 
-Codes = npt.NDArray[np.int64]
+CodeArray = npt.NDArray[np.int64]
 
 MOST_BYTES = 2**27
 """Maximum bytes of cached sums for one engine."""
+
+SHORT = 2**31
+"""Maximum codes of a channel for which each is a short integer."""
 
 MOST_SAMPLES = 4
 """Maximum samples of codes cached with their sums."""
@@ -84,6 +87,11 @@ def fetch_code_sums(engine: Engine, query: Sums, channel: Channel, uploads: Mapp
 
 def _fetch(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, pa.Table]) -> Fetched:
     """Fetch sums by code, in the order of codes."""
+    [side, *others] = query.people.join.sides
+    everybody_of = None if others or query.people.conditions else side.scan.table
+    counted = None if uploads else _count(engine, query, channel)
+    if counted is not None:
+        return Fetched([()], counted, everybody_of)
     table = engine.fetch(*print_query(query), uploads)
     keys = len(query.keys)
     group, first = number_rows(table, keys)
@@ -96,11 +104,22 @@ def _fetch(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, 
     order = rows_in_order(codes * len(values) + group, channel.alphabet * len(values))
     order = order[columns[0][order] > 0]  # a rollup may contain rows of deleted people
     counts = CodeCounts(codes[order], group[order], [column[order] for column in columns], len(values))
-    [side, *others] = query.people.join.sides
-    return Fetched(values, counts, None if others or query.people.conditions else side.scan.table)
+    return Fetched(values, counts, everybody_of)
 
 
-def kept_counts(engine: Engine, table: str) -> tuple[Codes, Vector] | None:
+def _count(engine: Engine, query: Sums, channel: Channel) -> CodeCounts | None:
+    """Count codes without groups and weights, if the engine can do so faster than by a statement."""
+    is_count = query.code is not None and not (query.keys or query.measures or query.people.join.rollup)
+    if query.code is None or not is_count or not isinstance(engine, CountsColumns):
+        return None
+    counted = engine.count_column(*print_query(Codes(query.people, query.code, is_short=channel.alphabet <= SHORT)))
+    if counted is None:
+        return None
+    codes, people = counted
+    return CodeCounts(codes, np.zeros(len(codes), dtype=np.int64), [people.astype(np.float64)], 1)
+
+
+def kept_counts(engine: Engine, table: str) -> tuple[CodeArray, Vector] | None:
     """Return the codes of a table's current reports, in order, and their counts, if the cache has such sums."""
     changes = engine.changes()
     for fetched in cache_of(engine).values(changes) if changes is not None else ():

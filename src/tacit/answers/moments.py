@@ -131,7 +131,9 @@ class _Sums:
         """Add up over all codes; None where no code is read."""
         count = int(alike.directions.max()) + 1
         left, right = alike.directions[request.left], alike.directions[request.right]
-        apart = np.unique(np.stack([left, right])[:, left != right], axis=1)
+        different = np.flatnonzero(left != right)
+        both = set(zip(left[different].tolist(), right[different].tolist(), strict=True))
+        apart = np.array(sorted(both), dtype=np.int64).reshape(-1, 2).T
         sums = cls({(i, j): count + place for place, (i, j) in enumerate(apart.T.tolist())})
         for segments in _in_batches(alike.segments, count, len(sample.people)):
             _Batch(segments, count, apart).add_to(sums, sample, request.columns)

@@ -10,6 +10,7 @@ import datetime
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from json.encoder import encode_basestring
 from typing import Any, Never
 
 from tacit.contract.oracles import STEPS, Oracle
@@ -174,7 +175,9 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 def _quote(value: object) -> str:
-    return _ENCODER.encode(value)
+    if type(value) is str:
+        return encode_basestring(value)
+    return repr(value) if type(value) is int else _ENCODER.encode(value)
 
 
 def _join(start: str, items: list[str], end: str, depth: int, *, pretty: bool) -> str:

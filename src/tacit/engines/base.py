@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from tacit.errors import EngineError, ReportError, TacitError
 
 __all__ = [
     "Batch",
+    "CountsColumns",
     "Engine",
     "Stamp",
     "Upload",
@@ -55,6 +56,7 @@ class Batch:
         return self.rows_before is not None
 
 
+Integers = npt.NDArray[np.int64]
 Upload = Mapping[str, pa.Table]
 """Tables that one statement reads besides the reports."""
 
@@ -131,6 +133,21 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Release the engine's resources."""
+
+
+@runtime_checkable
+class CountsColumns(Protocol):
+    """An engine that counts the values of a column faster than its statements group by it.
+
+    It runs in this process, so that fetching a column costs little, and counting sorted numbers takes a quarter of the
+    time of grouping by so many.
+    """
+
+    def count_column(self, statement: str, parameters: Sequence[Any]) -> tuple[Integers, Integers] | None:
+        """Run a statement with one column of whole numbers; return each number, in order, and its count.
+
+        None if it fails: the statement that groups by the column then fails as well, and its error says why.
+        """
 
 
 def check_known(known: Stamp | None, stamp: Stamp | None) -> None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.engines.base import Batch, Stamp, Upload, is_long, rollup_of, unfit, unrunnable
-from tacit.engines.duckdb_cursors import Cursors, run_statement
+from tacit.engines.duckdb_cursors import Counts, Cursors, count_values, run_statement
 from tacit.engines.duckdb_files import SHUT, UNUSABLE, open_file
 from tacit.engines.failures import REMEDIES, failure_code
 from tacit.engines.statements import codes_of, count_of, dimension_of, insert_rows, rows_of, some_value, unknown_rows
@@ -274,6 +274,11 @@ class DuckDB:
         except duckdb.Error as cause:
             failure = cause
         raise unrunnable(failure)
+
+    def count_column(self, statement: str, parameters: Sequence[Any]) -> Counts | None:
+        """Run a statement with one column of whole numbers; return each number, in order, and its count."""
+        with self._cursor() as connection:
+            return count_values(connection, statement, parameters)
 
     def stamp(self) -> Stamp | None:
         """Return the stamp of a collector's database, or None if it has none."""

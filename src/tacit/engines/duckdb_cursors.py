@@ -8,13 +8,20 @@ from contextlib import contextmanager
 from typing import Any
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.engines.base import Upload, broken
 from tacit.engines.deadline import interruptible
 from tacit.tables.statements import compose
 
-__all__ = ["Cursors", "run_statement"]
+__all__ = ["Counts", "Cursors", "count_values", "run_statement"]
+
+Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+COUNTED_AT_ONCE = 2**22
+"""Numbers that are sorted at a time: at most 32 megabytes; short integers are sorted twice as fast."""
 
 BROKEN = (duckdb.FatalException, duckdb.IOException, duckdb.InternalException, duckdb.SerializationException)
 """DuckDB's exceptions when a file cannot be read or written, or was altered."""
@@ -65,3 +72,29 @@ def run_statement(
         cursor.execute(compose(copied, table=name, uploaded=f"arrow_{name}"))
     with interruptible(cursor.interrupt):
         return cursor.sql(statement, params=list(parameters)).to_arrow_table()
+
+
+def count_values(cursor: duckdb.DuckDBPyConnection, statement: str, parameters: Sequence[Any]) -> Counts | None:
+    """Run a statement with one column of whole numbers; return each one, in order, with its count; None if it fails."""
+    counts, batches = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)), list[pa.Array]()
+    try:
+        with interruptible(cursor.interrupt):
+            for batch in cursor.sql(statement, params=list(parameters)).to_arrow_reader(COUNTED_AT_ONCE):
+                if sum(map(len, batches)) + len(batch) > COUNTED_AT_ONCE:
+                    counts, batches = _add_counts(counts, batches), []
+                batches.append(batch.column(0))
+    except (duckdb.Error, pa.ArrowException):
+        return None
+    return _add_counts(counts, batches)
+
+
+def _add_counts(counts: Counts, batches: Sequence[pa.Array]) -> Counts:
+    """Add the counts of some numbers to those of others."""
+    numbers = np.from_dlpack(pa.concat_arrays(batches)) if batches else np.zeros(0, dtype=np.int64)
+    ordered = np.sort(numbers)
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
+    values, times = ordered[first].astype(np.int64), np.diff(first, append=len(ordered))
+    if not len(counts[0]):
+        return values, times
+    every, place = np.unique(np.concatenate([counts[0], values]), return_inverse=True)
+    return every, np.bincount(place, np.concatenate([counts[1], times])).astype(np.int64)

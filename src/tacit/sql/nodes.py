@@ -7,9 +7,10 @@
     People          the people of a join that meet public conditions
     Sums            what people add, summed by public group and code
 
-`CodeCounts` counts combinations of codes, and `Ranking` lists people in the order of what they add. Public conditions
-and columns are sqlglot expressions over columns of the sources (`tacit.sql.stored_types`). All nodes are immutable and
-hashable; `tacit.sql.plan` makes them, and `tacit.sql.printing` prints them.
+`CodeCounts` counts combinations of codes, `Codes` lists those of one service, and `Ranking` lists people in the order
+of what they add. Public conditions and columns are sqlglot expressions over columns of the sources
+(`tacit.sql.stored_types`). All nodes are immutable and hashable; `tacit.sql.plan` makes them, and `tacit.sql.printing`
+prints them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from sqlglot import exp
 
 __all__ = [
     "CodeCounts",
+    "Codes",
     "Contribution",
     "Join",
     "Measure",
@@ -147,6 +149,16 @@ class CodeCounts:
     keys: tuple[exp.Expr, ...] = ()
 
 
+@dataclass(frozen=True)
+class Codes:
+    """The code that each person sent to one service, in any order, without names."""
+
+    people: People
+    code: int
+    is_short: bool
+    """Whether 31 bits are enough for any code."""
+
+
 Order = Literal["size", "value", "person"]
 
 
@@ -170,4 +182,4 @@ class RankingSums:
     ranking: Ranking
 
 
-Query = Sums | CodeCounts | Ranking | RankingSums
+Query = Sums | CodeCounts | Codes | Ranking | RankingSums

@@ -16,6 +16,7 @@ from tacit.errors import InternalError
 from tacit.sql import names
 from tacit.sql.nodes import (
     CodeCounts,
+    Codes,
     Contribution,
     Measure,
     People,
@@ -275,6 +276,13 @@ def _code_counts(query: CodeCounts) -> exp.Select:
     by = [column(alias.alias) for alias in columns]
     weight = column(names.PEOPLE, names.source(0)) if people.join.rollup else None
     return group_by(_of_people(people, [*columns, with_alias(count_people(weight), names.PEOPLE)]), by)
+
+
+@_select.register
+def _codes(query: Codes) -> exp.Select:
+    code = report_column("code", names.source(query.code))
+    short = cast(code, "INTEGER") if query.is_short else code
+    return _of_people(query.people, [with_alias(short, names.code(query.code))])
 
 
 @_select.register

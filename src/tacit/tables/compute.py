@@ -1,4 +1,7 @@
-"""Arrow's functions over columns, loaded with the first that is called: that takes 20 ms, and questions need none."""
+"""Parts of Arrow that questions need none of, loaded when something in them is used: together they take 25 ms.
+
+`pc` has functions over columns; `csv`, `json` and `parquet` read and write files.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
+    from pyarrow import csv, json, parquet
 else:
 
-    class _Compute:
+    class _Part:
+        def __init__(self, name: str) -> None:
+            self._name = name
+
         def __getattr__(self, name: str) -> Any:
-            return getattr(import_module("pyarrow.compute"), name)
+            return getattr(import_module(self._name), name)
 
-    pc = _Compute()
+    pc = _Part("pyarrow.compute")
+    csv, json, parquet = (_Part(f"pyarrow.{name}") for name in ("csv", "json", "parquet"))
 
-__all__ = ["pc"]
+__all__ = ["csv", "json", "parquet", "pc"]

@@ -7,12 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.json
-import pyarrow.parquet
 
 from tacit.errors import RecordError
-from tacit.tables.compute import pc
+from tacit.tables.compute import csv, json, parquet, pc
 
 __all__ = ["SUFFIXES", "read_file"]
 
@@ -67,16 +64,16 @@ def _read_csv(path: Path) -> pa.Table:
     separator = max(SEPARATORS, key=lambda character: (lines[0].count(character), -SEPARATORS.index(character)))
     fields = [field.strip('" ') for line in lines[1:100] for field in line.split(separator)]
     comma = separator != "," and any(map(DECIMAL.match, fields))
-    convert = pa.csv.ConvertOptions(decimal_point="," if comma else ".")
-    parse = pa.csv.ParseOptions(delimiter=separator)
+    convert = csv.ConvertOptions(decimal_point="," if comma else ".")
+    parse = csv.ParseOptions(delimiter=separator)
     try:
-        table = pa.csv.read_csv(path, parse_options=parse, convert_options=convert)
+        table = csv.read_csv(path, parse_options=parse, convert_options=convert)
     except pa.ArrowInvalid:  # one thread knows the number of the line
-        table = pa.csv.read_csv(path, pa.csv.ReadOptions(use_threads=False), parse, convert)
+        table = csv.read_csv(path, csv.ReadOptions(use_threads=False), parse, convert)
     if any(pa.types.is_binary(field.type) for field in table.schema):  # not UTF-8
-        read = pa.csv.ReadOptions(encoding="cp1252")
+        read = csv.ReadOptions(encoding="cp1252")
         try:
-            table = pa.csv.read_csv(path, read, parse, convert)
+            table = csv.read_csv(path, read, parse, convert)
         except (UnicodeDecodeError, pa.ArrowException):
             return table
     return _without_blanks(table)
@@ -94,11 +91,11 @@ def _without_blanks(table: pa.Table) -> pa.Table:
 
 
 READERS: dict[str, Callable[[Path], pa.Table]] = {
-    ".parquet": pa.parquet.read_table,
+    ".parquet": lambda path: parquet.read_table(path),
     ".csv": _read_csv,
     ".tsv": _read_csv,
-    ".jsonl": pa.json.read_json,
-    ".ndjson": pa.json.read_json,
+    ".jsonl": lambda path: json.read_json(path),
+    ".ndjson": lambda path: json.read_json(path),
 }
 """Readers by the suffix of the file's name."""
 

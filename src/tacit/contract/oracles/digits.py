@@ -20,9 +20,9 @@ __all__ = [
     "multiples",
     "multiplier",
     "points_of",
-    "seed_multiples",
     "transform",
     "values_of_waves",
+    "wave_places",
 ]
 
 DOT_TABLE = 1024
@@ -94,21 +94,35 @@ def _dot_table(g: int, digits: int) -> npt.NDArray[np.uint16]:
     return table
 
 
-def seed_multiples(g: int, digits: int) -> Codes:
-    """Return k s for all seeds s and k = 1..g//2; views with as many digits share them."""
-    return _kept_multiples(g, digits) if g**digits <= MOST_KEPT else _seed_multiples(g, digits)
+def wave_places(g: int, digits: int) -> tuple[Codes, npt.NDArray[np.bool_]]:
+    """Return, for all vectors with a last digit of at most g//2, the place of their wave and whether it is conjugate.
+
+    Waves are those of k s for all seeds s and k = 1..g//2, in this order; that of any other vector is the conjugate of
+    its negative's, and zero has none. Views with as many digits share them.
+    """
+    return _kept_places(g, digits) if g**digits <= MOST_KEPT else _wave_places(g, digits)
 
 
-def _seed_multiples(g: int, digits: int) -> Codes:
+def _wave_places(g: int, digits: int) -> tuple[Codes, npt.NDArray[np.bool_]]:
     leading = [
         np.arange(g**place, 2 * g**place) for place in range(max(1, digits))
     ]  # the first digit that is not 0 is 1
-    return multiples(g, digits, np.concatenate(leading))[:, 1:]
+    vectors = multiples(g, digits, np.concatenate(leading))[:, 1:].ravel()
+    places = np.full(g**digits, -1)
+    places[vectors] = np.arange(len(vectors))
+    opposite = np.zeros(1, dtype=np.int64)  # the negative of every vector
+    for place in range(digits):
+        opposite = np.add.outer(-np.arange(g) % g * g**place, opposite).ravel()
+    rows = (-1, g) if digits else (-1, 1)
+    straight, turned = (table.reshape(rows)[:, : g // 2 + 1].ravel() for table in (places, opposite))
+    is_conjugate = straight < 0
+    straight[is_conjugate] = places[turned[is_conjugate]]
+    return straight, is_conjugate
 
 
 @lru_cache(maxsize=8)
-def _kept_multiples(g: int, digits: int) -> Codes:
-    return _seed_multiples(g, digits)
+def _kept_places(g: int, digits: int) -> tuple[Codes, npt.NDArray[np.bool_]]:
+    return _wave_places(g, digits)
 
 
 def multiples(g: int, digits: int, vector: Codes) -> Codes:

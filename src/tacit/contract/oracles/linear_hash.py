@@ -40,9 +40,9 @@ from tacit.contract.oracles.digits import (
     multiples,
     multiplier,
     points_of,
-    seed_multiples,
     transform,
     values_of_waves,
+    wave_places,
 )
 from tacit.contract.oracles.grr import flip_count, respond
 from tacit.contract.oracles.hash_sums import HashedCodes
@@ -363,13 +363,16 @@ class LinearHash(Oracle):
 
     def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return how many people support each cell: each seed's answers, as waves, and one Fourier transform back."""
-        if is_sparse(len(codes), self.domain, self.alphabet):
+        places = sum(self.digits)
+        if not places or is_sparse(len(codes), self.domain, self.alphabet):
             return sparse_tally(self.hash, self.sizes, self.g, codes, people)
-        counts, places = np.bincount(codes, people, minlength=self.alphabet), sum(self.digits)
+        counts = np.bincount(codes, people, minlength=self.alphabet)
         waves = np.fft.rfft(counts[1:].reshape(self.seeds, self.g), axis=1)[:, 1:]
-        spectrum = np.zeros(self.g**places, dtype=np.complex128)
-        spectrum[seed_multiples(self.g, places)] = waves
-        points = np.fft.ifftn(spectrum.reshape((self.g,) * places)).real * (1 if self.g == 2 else 2)
+        home, is_conjugate = wave_places(self.g, places)
+        spectrum = waves.ravel()[home]
+        np.negative(spectrum.imag, out=spectrum.imag, where=is_conjugate)
+        spectrum[0] = 0.0
+        points = np.fft.irfftn(spectrum.reshape((self.g,) * (places - 1) + (-1,)), (self.g,) * places, range(places))
         cells = points.reshape([self.g**digit for digit in self.digits])[np.ix_(*self._points)]
         return np.asarray(cells.ravel() * self.g ** (places - 1) + counts[1:].sum() / self.g + counts[0])
 
