@@ -174,7 +174,7 @@ class Database:
             raise ReportError(message, code="wrong-columns")
         batches = [batch_of(self._catalog, name, table, key) for name, table in reports.items()]
         refused = self._crowds.change(partial(self._engine.append, batches), [batch.table for batch in batches])
-        self._watch.grew(batches)
+        self._watch.note_growth(batches)
         if progress is not None:
             rows = sum(batch.rows for batch in batches)
             progress(rows, rows)
@@ -326,7 +326,7 @@ class Database:
         question = self._question(without_explain(text)[0], parameters, Options(decoder=decoder))
         return contributions_to(question.bound, question.people, group or {}, Page(**page))
 
-    def answering(self, text: str) -> tuple[Collection, int, str]:
+    def forecast_inputs(self, text: str) -> tuple[Collection, int, str]:
         """Return the inputs of a forecast: collection, people (of the largest public group), non-public attributes."""
         question = self._question(without_explain(text)[0], (), Options())
         people = question.people.count(question.bound.public, question.bound.conditions)

@@ -18,7 +18,7 @@ from support.tape import Tape, worst_loss
 from tacit import central
 from tacit.central.body import Body
 from tacit.central.boxes import Boxes
-from tacit.central.kdtree import KdTree, grown
+from tacit.central.kdtree import KdTree, grow
 from tacit.central.methods import METHODS
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
@@ -135,7 +135,7 @@ class RawPartition(KdTree):
         source.noisy(records.table(), law)
         places = unravel(np.arange(len(CELLS)), records.sizes)
         raw = records.table().ravel()
-        tree = grown(records.sizes, places, raw, count_threshold=1.0, uneven_threshold=1.0)
+        tree = grow(records.sizes, places, raw, count_threshold=1.0, uneven_threshold=1.0)
         return Boxes(records.sizes, tree.low, tree.high, source.noisy(tree.count_leaves(records), law), law)
 
 

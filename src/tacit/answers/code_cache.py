@@ -29,7 +29,7 @@ from tacit.estimate.tallies import Tallies
 from tacit.sql.nodes import Codes, Sums
 from tacit.sql.printing import print_query
 
-__all__ = ["Fetched", "cache_of", "fetch_code_sums", "kept_counts"]
+__all__ = ["Fetched", "cache_of", "cached_counts", "fetch_code_sums"]
 
 CodeArray = npt.NDArray[np.int64]
 
@@ -119,7 +119,7 @@ def _count(engine: Engine, query: Sums, channel: Channel) -> CodeCounts | None:
     return CodeCounts(codes, np.zeros(len(codes), dtype=np.int64), [people.astype(np.float64)], 1)
 
 
-def kept_counts(engine: Engine, table: str) -> tuple[CodeArray, Vector] | None:
+def cached_counts(engine: Engine, table: str) -> tuple[CodeArray, Vector] | None:
     """Return the codes of a table's current reports, in order, and their counts, if the cache has such sums."""
     changes = engine.changes()
     for fetched in cache_of(engine).values(changes) if changes is not None else ():

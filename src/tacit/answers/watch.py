@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit.answers.code_cache import kept_counts
+from tacit.answers.code_cache import cached_counts
 from tacit.contract.contract import ServiceContract
 from tacit.engines.base import Batch, Engine
 from tacit.estimate.answer import Answer
@@ -42,7 +42,7 @@ class Seen(NamedTuple):
 
 def problem_of(engine: Engine, table: str, service: ServiceContract) -> tuple[str, int]:
     """Return the problem with the views and seeds of a table's reports (empty if none), and their number."""
-    cached = kept_counts(engine, table) if len(service.channels) == 1 else None
+    cached = cached_counts(engine, table) if len(service.channels) == 1 else None
     counts = {0: cached} if cached is not None else code_counts(engine, table, rollup=table in engine.rollups())
     reports = sum(int(people.sum()) for _, people in counts.values())
     for number, (codes, people) in counts.items():
@@ -60,7 +60,7 @@ class Watch:
         self._seen: dict[str, Seen] = {}
         self._more: dict[str, int] = {}
 
-    def grew(self, batches: Iterable[Batch]) -> None:
+    def note_growth(self, batches: Iterable[Batch]) -> None:
         """Record that reports were added."""
         with self._lock:
             for batch in batches:

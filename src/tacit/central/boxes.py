@@ -119,7 +119,7 @@ class Boxes:
             spans_by_axis.append((spans // size, spans % size, of))
         return spans_by_axis
 
-    def _left_out(self, functional: Functional, weights: Vector) -> float:
+    def _sum_outside(self, functional: Functional, weights: Vector) -> float:
         """Return the sum of a functional over cells that are in no box."""
         return sum_over_cells(functional, self.sizes) - dot(weights, self.cells)
 
@@ -127,7 +127,7 @@ class Boxes:
         """Return the estimate of a functional's total."""
         weights = self.weights(functional)
         total = dot(weights, self.counts)
-        return total + self.background.level * self._left_out(functional, weights) if self.background else total
+        return total + self.background.level * self._sum_outside(functional, weights) if self.background else total
 
     def _noise(self, left: Vector, right: Vector) -> float:
         box = self.law.variance
@@ -154,7 +154,7 @@ class Boxes:
         noise = self._noise(self.weights(left), self.weights(right))
         if self.background:  # boxes are single cells
             product = left * right
-            return noise + self.background.variance * self._left_out(product, self.weights(product))
+            return noise + self.background.variance * self._sum_outside(product, self.weights(product))
         return noise + self._inside(left, right)
 
     def deviation(self, functional: Functional) -> tuple[float, float]:

@@ -66,7 +66,7 @@ class KdTree:
         places, noisy = _cells(records, first, source)
         counts = COUNT * first.scale if self.count_threshold is None else self.count_threshold
         uneven = UNEVEN * first.scale if self.uneven_threshold is None else self.uneven_threshold
-        tree = grown(records.sizes, places, np.maximum(noisy, 0), count_threshold=counts, uneven_threshold=uneven)
+        tree = grow(records.sizes, places, np.maximum(noisy, 0), count_threshold=counts, uneven_threshold=uneven)
         leaves = tree.count_leaves(records)
         leaf_counts = source.noisy(leaves, second)
         spread = _unevenness(tree, places, noisy, first.variance)
@@ -82,7 +82,7 @@ def _cells(records: Records, law: Laplace, source: Source) -> tuple[Ints, Ints]:
     return unravel(visible.cells, records.sizes), visible.counts
 
 
-def grown(
+def grow(
     sizes: tuple[int, ...], places: Ints, counts: Ints, *, count_threshold: float, uneven_threshold: float
 ) -> Tree:
     """Return the tree of a synthetic dataset: cells with counts of 0 or more; cells not listed are empty."""

@@ -27,7 +27,7 @@ from tacit.engines import open_engine
 from tacit.engines.base import Engine
 from tacit.engines.duckdb import DuckDB
 from tacit.engines.failures import failure_code
-from tacit.engines.java import found_java
+from tacit.engines.java import find_java
 from tacit.errors import EngineError, TacitError
 from tacit.server.shared_keys import is_address, keeps_keys_elsewhere, read_keys
 from tacit.server.store.disk import free_bytes, is_scarce
@@ -283,5 +283,5 @@ def _address(options: argparse.Namespace) -> Finding:
 def _java() -> Finding:
     if find_spec("pyspark") is None:
         return Finding("Java", ok=None, detail="Spark is not installed, and only Spark needs Java")
-    source = found_java()
+    source = find_java()
     return Finding("Java", bool(source), f"by {source}" if source else "Spark needs Java 17", "pip install '.[spark]'")

@@ -55,7 +55,7 @@ def choose_rows(
     service = compiled.service
     count = np.bincount(owner, minlength=people).astype(np.int64)
     if compiled.makes_rows_up:
-        places, extra = _drawn_again(service, count, rng)
+        places, extra = _draw_rows_with_replacement(service, count, rng)
     else:
         if service.at_most is None:
             places = np.zeros((people, 1), dtype=np.int64)
@@ -73,7 +73,7 @@ def choose_rows(
     return Slots(table.take(pa.array(order[row].ravel())), extra.ravel())
 
 
-def _drawn_again(service: Service, count: Ints, rng: Rng) -> tuple[Ints, Ints]:
+def _draw_rows_with_replacement(service: Service, count: Ints, rng: Rng) -> tuple[Ints, Ints]:
     """Return a row for each slot, drawn with replacement, and the marks of double rounding."""
     shape = len(count), service.sends
     which, rounding = (rng.draws(math.prod(shape)).reshape(shape) for _ in range(2))

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 from tacit.errors import OverloadedError
 
-__all__ = ["Deadline", "asked_at", "interruptible"]
+__all__ = ["Deadline", "interruptible", "time_asked"]
 
 
 class Deadline:
@@ -64,7 +64,7 @@ class Deadline:
 _CURRENT: ContextVar[Deadline | None] = ContextVar("current", default=None)
 
 
-def asked_at() -> float:
+def time_asked() -> float:
     """Return when this thread's question arrived, by the monotonic clock; now if it has no deadline."""
     current = _CURRENT.get()
     return time.monotonic() if current is None else current.began

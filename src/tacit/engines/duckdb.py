@@ -24,7 +24,7 @@ from tacit.engines.duckdb_files import SHUT, UNUSABLE, open_file
 from tacit.engines.failures import REMEDIES, failure_code
 from tacit.engines.statements import codes_of, count_of, dimension_of, insert_rows, rows_of, some_value, unknown_rows
 from tacit.errors import EngineError
-from tacit.sql.report_tables import removed_from_rollup, rolled_up
+from tacit.sql.report_tables import rolled_up, rollup_without_person
 from tacit.tables.statements import Sql, compose
 
 __all__ = ["SHUT", "DuckDB", "open_duckdb"]
@@ -224,7 +224,7 @@ class DuckDB:
             connection.begin()
             for table, key in tables:
                 if table in rolled:
-                    fewer = removed_from_rollup(table, key, rolled[table], str(person))
+                    fewer = rollup_without_person(table, key, rolled[table], str(person))
                     connection.execute(insert_rows(rollup_of(table), fewer), fewer.parameters)
                 delete = compose("DELETE FROM {table} WHERE CAST({key} AS VARCHAR) = ?", table=table, key=key)
                 [(count,)] = connection.execute(delete, [str(person)]).fetchall()

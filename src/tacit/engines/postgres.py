@@ -21,7 +21,7 @@ from tacit.engines.deadline import interruptible
 from tacit.engines.dialect import in_postgres, question_in_postgres, short_name
 from tacit.engines.statements import dimension_of, insert_rows
 from tacit.errors import EngineError
-from tacit.sql.report_tables import removed_from_rollup, rolled_up
+from tacit.sql.report_tables import rolled_up, rollup_without_person
 from tacit.tables.statements import Sql
 
 try:
@@ -217,7 +217,7 @@ class Postgres:
             rolled = _rollups(connection)
             for table, key in tables:
                 if table in rolled:
-                    fewer = removed_from_rollup(table, key, rolled[table], str(person))
+                    fewer = rollup_without_person(table, key, rolled[table], str(person))
                     connection.execute(in_postgres(insert_rows(rollup_of(table), fewer)), list(fewer.parameters))
                 same = _is_person(key, dict(kinds_of(connection, table))[short_name(key)], str(person))
                 delete = compose_postgres("DELETE FROM {table} WHERE {same}", table=table, same=same)

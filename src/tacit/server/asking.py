@@ -16,7 +16,7 @@ from tacit.answers.marks import Mark
 from tacit.collection import Collection
 from tacit.contract.readers import Privacy
 from tacit.database import Database
-from tacit.engines.deadline import asked_at
+from tacit.engines.deadline import time_asked
 from tacit.estimate.answer import Answer
 from tacit.server.store.log import Log, hash_of
 from tacit.server.store.snapshots import Snapshots
@@ -81,7 +81,7 @@ class Asking:
 
     def read_settled(self, work: Callable[[Database], T]) -> T:
         """Return the result of reading the database after moving reports; raise a fault if they cannot be moved."""
-        self._watermarks.settle(asked_at())
+        self._watermarks.settle(time_asked())
         return self.read(work)
 
     def read(self, work: Callable[[Database], T]) -> T:

@@ -329,7 +329,7 @@ class Collector(Asking):
             deleted = 0
             for name, scope in scopes.items():
                 if (scope or not services) and (count := self.inbox.forget(name, person, scope)):
-                    self.snapshots.forgot(self._published[name], scope)
+                    self.snapshots.note_deletion(self._published[name], scope)
                     deleted += count
             return deleted
 

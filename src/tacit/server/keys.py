@@ -56,7 +56,7 @@ class KeySource(Protocol):
     def current(self) -> tuple[Key, ...]:
         """Return the current keys; raise if they cannot be read, so that nobody is let in."""
 
-    def ever(self) -> bool:
+    def had_keys(self) -> bool:
         """Return whether there ever was a key here."""
 
     def changing(self) -> AbstractContextManager[tuple[Key, ...]]:
@@ -100,7 +100,7 @@ class KeyFile:
         self._cached, self._ever = (mark, keys), True
         return keys
 
-    def ever(self) -> bool:
+    def had_keys(self) -> bool:
         """Return whether there is a file, or was one."""
         try:
             self._ever = self._ever or self._path.exists()
@@ -144,7 +144,7 @@ class Keys:
     @property
     def required(self) -> bool:
         """Whether there ever was a key. Before the first one, a collector on loopback is open to this machine."""
-        return any(source.ever() for source in (self._first, *self._others))
+        return any(source.had_keys() for source in (self._first, *self._others))
 
     def create(self, name: str, scopes: Sequence[str], origin: str = "", services: Sequence[str] = ()) -> str:
         """Create a key and return it, this once only; keys with an origin are for browsers and can only send."""

@@ -223,7 +223,7 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
     for node in _group_expressions(scope, statement):
         if not any(key.is_the(scope, node) for key in keys):
             keys.append(_key(scope, node, added_up=added_up))
-    shown = [_spelled_out(scope, statement, node.unalias()) for node in statement.expressions]
+    shown = [_expand_names(scope, statement, node.unalias()) for node in statement.expressions]
     outputs = [(name, _output(scope, node, keys)) for name, node in zip(_names(statement), shown, strict=True)]
     _check_names(scope, outputs)
     alone = [node for _, node in outputs if isinstance(node, exp.Expr) and has_subquery(node)]
@@ -239,7 +239,7 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
     return Bound(scope, statement, where, conditions, keys, outputs, selection)
 
 
-def _spelled_out(scope: Scope, statement: exp.Select, node: exp.Expr) -> exp.Expr:
+def _expand_names(scope: Scope, statement: exp.Select, node: exp.Expr) -> exp.Expr:
     """Return an output column with names of other output columns replaced by their expressions."""
     columns = {a.name.lower() for source in scope.sources for a in source.service.attributes}
     named = {

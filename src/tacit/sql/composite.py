@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from tacit.sql.formula import After, Dual, Evaluate, Formula, Reach, combine, mapped_to
+from tacit.sql.formula import After, Dual, Evaluate, Formula, Reach, apply_to, combine
 from tacit.sql.quantiles import Quantile
 from tacit.sql.totals import Total
 
@@ -67,7 +67,7 @@ def together(left: Column, right: Column, operation: Evaluate2) -> Column:
 def wrap(column: Column, after: After) -> Column:
     """Return a function of a column's estimate."""
     if isinstance(column, Formula):
-        return mapped_to(column, after)
+        return apply_to(column, after)
     over = _over(column)
     return Composite(leaves(column), lambda parts: after.of(over(parts)))
 

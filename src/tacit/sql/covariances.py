@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from tacit.sql.formula import After, Dual, Formula, comoment, mapped_to
+from tacit.sql.formula import After, Dual, Formula, apply_to, comoment
 from tacit.sql.totals import Total
 
 __all__ = ["COVARIANCES", "covariance"]
@@ -68,12 +68,12 @@ COVARIANCES: dict[type[exp.Expr], Callable[[tuple[Total, ...]], Formula]] = {
         totals, lambda duals: _both(duals, sample=True), denominators=_weak(), corrects=True
     ),
     exp.CovarPop: lambda totals: Formula(totals, _both, denominators=_weak(), corrects=True),
-    exp.Corr: lambda totals: mapped_to(
+    exp.Corr: lambda totals: apply_to(
         Formula(totals, _correlation, denominators=_weak(_first, _second), corrects=True), _between(-1.0, 1.0)
     ),
     exp.RegrSlope: lambda totals: Formula(totals, _slope, _both, (_second,), corrects=True),
     exp.RegrIntercept: lambda totals: Formula(totals, _intercept, denominators=_weak(_second), corrects=True),
-    exp.RegrR2: lambda totals: mapped_to(
+    exp.RegrR2: lambda totals: apply_to(
         Formula(totals, _r_squared, denominators=_weak(_first, _second), corrects=True), _between(0.0, 1.0)
     ),
 }

@@ -23,10 +23,10 @@ __all__ = [
     "Evaluate",
     "Formula",
     "Reach",
+    "apply_to",
     "combine",
     "comoment",
     "constant",
-    "mapped_to",
     "of_total",
     "ratio",
     "variance",
@@ -313,7 +313,7 @@ def ratio(left: Formula, right: Formula) -> Formula:
     )
 
 
-def mapped_to(formula: Formula, after: After) -> Formula:
+def apply_to(formula: Formula, after: After) -> Formula:
     """Return the formula with a function applied to its estimate."""
     return Formula(
         formula.totals,

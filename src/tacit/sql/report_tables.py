@@ -35,9 +35,9 @@ __all__ = [
     "first_row",
     "joint_codes",
     "people_in",
-    "removed_from_rollup",
     "reports_of",
     "rolled_up",
+    "rollup_without_person",
 ]
 
 
@@ -87,7 +87,7 @@ def rolled_up(name: str, by: Sequence[str], *, again: bool = False) -> Statement
     return print_select(group_by(query, _codes_by(by)))
 
 
-def removed_from_rollup(name: str, key: str, by: Sequence[str], person: str) -> Statement:
+def rollup_without_person(name: str, key: str, by: Sequence[str], person: str) -> Statement:
     """Return the statement of rows that remove a person from a rollup: they have negative counts."""
     fewer = cast(exp.Neg(this=count_people()), "BIGINT")
     query = select([*_codes_by(by), with_alias(fewer, names.PEOPLE)], table(name))

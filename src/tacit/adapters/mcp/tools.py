@@ -56,7 +56,7 @@ def _predict(source: Source, arguments: dict[str, Any]) -> str:
             message = "A prediction needs a number of people."
             raise UsageError(message, code="bad-option")
         return result.to_json()
-    collection, people, question = source.answering(arguments["sql"])
+    collection, people, question = source.forecast_inputs(arguments["sql"])
     return collection.predict(
         question, users=max(1, people) if users is None else users, confidence=confidence
     ).to_json()

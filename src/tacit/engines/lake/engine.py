@@ -141,7 +141,7 @@ class Lake:
 
     def _with_rows(self, before: Manifest, batch: Batch, rows: pa.Table) -> Manifest:
         """Return the version with new rows, and with counts of their codes."""
-        table = before.tables.get(batch.table) or LakeTable((), by=_counted_by(batch))
+        table = before.tables.get(batch.table) or LakeTable((), by=_rollup_columns(batch))
         table = replace(table, columns=tuple((field.name, str(field.type)) for field in rows.schema))
         if rows.num_rows:
             file = write_rows(self.storage, batch.table, rows, key=batch.service.key)
@@ -323,7 +323,7 @@ def _closed_connection(storage: Storage) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _counted_by(batch: Batch) -> tuple[str, ...] | None:
+def _rollup_columns(batch: Batch) -> tuple[str, ...] | None:
     """Return the public columns to count codes by from the first batch on; None if people send several reports."""
     if batch.service.sends > 1 or pc.any(pc.not_equal(batch.reports["channel"], 0)).as_py():
         return None

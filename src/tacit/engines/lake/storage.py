@@ -46,7 +46,7 @@ class Storage(Protocol):
     def remove(self, name: str) -> None:
         """Remove a file, if it exists."""
 
-    def written_at(self, name: str) -> float:
+    def time_written(self, name: str) -> float:
         """Return when a file was written, in seconds since 1970."""
 
     def has_sizes(self, sizes: Mapping[str, int]) -> bool:
@@ -113,7 +113,7 @@ class Folder:
         """Remove a file, if it exists."""
         (self.root / name).unlink(missing_ok=True)
 
-    def written_at(self, name: str) -> float:
+    def time_written(self, name: str) -> float:
         """Return when a file was written, in seconds since 1970."""
         return (self.root / name).stat().st_mtime
 
@@ -178,7 +178,7 @@ class ObjectStore:
         with _reaching(), contextlib.suppress(FileNotFoundError):
             self._files.delete_file(self._path(name))
 
-    def written_at(self, name: str) -> float:
+    def time_written(self, name: str) -> float:
         """Return when a file was written, in seconds since 1970."""
         with _reaching():
             return float(self._files.get_file_info(self._path(name)).mtime_ns or 0) / 1e9

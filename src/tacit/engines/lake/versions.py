@@ -113,7 +113,7 @@ class Versions:
             named = self._files(self._storage.names(MANIFESTS))
             folders = sorted({name.rpartition("/")[0] for name in named})
             unnamed = [name for folder in folders for name in self._storage.names(folder) if name not in named]
-            old = [name for name in unnamed if time.time() - self._storage.written_at(name) > UNNAMED_SECONDS]
+            old = [name for name in unnamed if time.time() - self._storage.time_written(name) > UNNAMED_SECONDS]
             for name in old:
                 self._storage.remove(name)
         return len(old)

@@ -52,7 +52,7 @@ async def curves(server: Server, call: Call) -> Response:
     server.asking.take(call.key, 1)
 
     def work() -> dict[str, Any]:
-        collection, people, question = server.collector.read_settled(lambda database: database.answering(text))
+        collection, people, question = server.collector.read_settled(lambda database: database.forecast_inputs(text))
         return asdict(predicted_curves(collection, question, people=people, confidence=confidence))
 
     return _json(await server.workers.do(work))
@@ -116,7 +116,7 @@ def _describe(server: Server, database: Database) -> dict[str, Any]:
 def _count(server: Server, service: str) -> dict[str, Any]:
     """Return a service's people and, if reports are not counted, notes like those of answers."""
     text = compose("SELECT COUNT(*) FROM {table}", table=service)
-    (collection, people, _), mark = server.collector.read_marked(text, lambda database: database.answering(text))
+    (collection, people, _), mark = server.collector.read_marked(text, lambda database: database.forecast_inputs(text))
     about = {"epsilon": float(collection.contract.epsilon), "round": collection.contract.round}
     return about | {"people": people, "notes": list(mark.notes), "collection": collection.id}
 
@@ -130,7 +130,7 @@ def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
     except TacitError as refusal:
         answer["outside"] = refusal.message
     try:
-        collection, people, question = server.collector.read_settled(lambda database: database.answering(text))
+        collection, people, question = server.collector.read_settled(lambda database: database.forecast_inputs(text))
     except OverloadedError:
         raise  # not a problem of the question
     except TacitError as refusal:

@@ -326,7 +326,7 @@ class Mover:
             self._inbox.check()
             with self.stores.change():
                 self._analytical.database.load(batch.tables)
-            self._inbox.moved_together(collection.id, batch.numbers)
+            self._inbox.mark_moved_together(collection.id, batch.numbers)
             yield {service: len(numbers) for service, numbers in batch.numbers.items()}
 
     def _batches(self, collection: Collection, compiled: ServiceContract, end: float) -> Iterator[dict[str, int]]:

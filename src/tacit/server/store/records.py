@@ -259,7 +259,7 @@ class Records:
                     self._store.drop(place, batch)
                 self._pending -= len(batch)
 
-    def moved_together(self, collection: str, numbers: Mapping[str, Sequence[int]]) -> None:
+    def mark_moved_together(self, collection: str, numbers: Mapping[str, Sequence[int]]) -> None:
         """Drop reports of several services from those that are pending, all or none."""
         with self._lock:
             with self._transaction():

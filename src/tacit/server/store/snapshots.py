@@ -105,21 +105,21 @@ class Snapshots:
                 break  # otherwise some were damaged, so their people are incomplete
         if not due:
             last = max(complete[person][-1] for person in chosen)
-            self.grew(collection.id, last, len(chosen), _smallest(read))
+            self.note_growth(collection.id, last, len(chosen), _smallest(read))
         tables = {
             service.service.name: batch_of(collection, service, read[service.service.name])
             for service in collection.contract.services
         }
         return Batch(tables, {name: waiting.numbers for name, waiting in read.items()})
 
-    def grew(self, collection: str, last: int, people: int, smallest: int) -> None:
+    def note_growth(self, collection: str, last: int, people: int, smallest: int) -> None:
         """Record the people added in one step."""
         state = self._state(collection)
         least = min(smallest, state.smallest) if state.people else smallest
         grown = replace(state, last=max(last, state.last), people=state.people + people, smallest=least)
         self._remember(collection, grown)
 
-    def forgot(self, collection: Collection, services: Sequence[str]) -> None:
+    def note_deletion(self, collection: Collection, services: Sequence[str]) -> None:
         """Record that a person who may have been counted was deleted, so that fewer are left.
 
         A person who is deleted from some services only is the only one without reports to them.
@@ -138,7 +138,7 @@ class Snapshots:
         if state.people:
             self._remember(collection, replace(state, reason=BULK))
         else:
-            self.grew(collection, 0, *sizes())
+            self.note_growth(collection, 0, *sizes())
 
     def rounds_with_people(self, parts: Sequence[Collection]) -> Sequence[Collection]:
         """Return the rounds of a panel in which people were counted (at least the first), or the collection itself."""

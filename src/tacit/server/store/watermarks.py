@@ -15,7 +15,7 @@ from tacit.answers.marks import Mark, Sizes, notes_of
 from tacit.collection import Collection
 from tacit.contract.contract import ServiceContract
 from tacit.database import Database
-from tacit.engines.deadline import asked_at
+from tacit.engines.deadline import time_asked
 from tacit.engines.failures import REMEDIES
 from tacit.errors import EngineError, OverloadedError, ReportError, TacitError
 from tacit.estimate.answer import Watermark
@@ -54,7 +54,7 @@ class Watermarks:
 
     def measure(self, text: Text, parameters: Sequence[Any], ask: Callable[[Database], T]) -> tuple[T, Mark]:
         """Return an answer and the watermark of exactly the reports it counts, which are those of a question's text."""
-        since = asked_at()
+        since = time_asked()
         for _ in range(1 if self._inbox.is_shared else TRIES - 1):  # other collectors may move at any time
             self.settle(since)
             with suppress(_AgainError), ExitStack() as answering:

@@ -54,7 +54,7 @@ class StoredKeys:
             raise _refusal()
         return self._stored
 
-    def ever(self) -> bool:
+    def had_keys(self) -> bool:
         """Return whether there was a key since this process began; the store itself remembers that it needs keys."""
         return self._ever
 
