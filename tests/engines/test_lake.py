@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing, nullcontext
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -37,6 +39,9 @@ QUESTIONS = [
     "SELECT COUNT(*) AS x FROM users WHERE w > 4 AND age < 9",
     "SELECT SUM(pay) AS x FROM users JOIN orders USING (uid) WHERE age > 3",
 ]
+COUNTED = "SELECT COUNT(*) AS x FROM users WHERE age < 9"
+"""It is answered from counts of codes."""
+
 TESTS = Path(__file__).parents[1]
 
 
@@ -218,6 +223,47 @@ def test_no_answer_comes_from_a_file_that_is_not_the_one_that_was_written(damage
         database.sql(question)
     assert refused.value.code == "damaged-store"
     database.close()
+
+
+def test_no_altered_bit_is_ever_counted(tmp_path: Path) -> None:
+    """Of 81 altered bits of a file of counts, DuckDB read four as other counts, without an error."""
+    lake_with(tmp_path / "lake", (0, 300)).close()
+    source = np.random.default_rng(8)
+    files = sorted((tmp_path / "lake").rglob("*.parquet")) + sorted((tmp_path / "lake" / "contracts").iterdir())
+    assert len(files) == 4  # reports of both services, counts of one, a contract
+    for victim in files * 4:
+        whole = victim.read_bytes()
+        altered = bytearray(whole)
+        altered[int(source.integers(len(whole)))] ^= 1 << int(source.integers(8))
+        victim.write_bytes(altered)
+        assert "damaged-store" in codes_when_read(tmp_path / "lake") <= {"damaged-store", ""}, victim
+        victim.write_bytes(whole)
+    assert codes_when_read(tmp_path / "lake") == {""}
+
+
+def codes_when_read(folder: Path) -> set[str]:
+    """Return how questions that read every file fail, each with a database of its own."""
+    return {code_of(folder, partial(tc.Database.sql, text=text)) for text in (COUNTED, *QUESTIONS[1::2])}
+
+
+def code_of(folder: Path, work: Callable[[tc.Database], object]) -> str:
+    try:
+        with closing(tc.connect(folder)) as database:
+            work(database)
+    except EngineError as refusal:
+        return refusal.code
+    return ""
+
+
+def test_altered_reports_are_neither_counted_again_nor_rewritten(tmp_path: Path) -> None:
+    """What is computed from them would have a digest of its own, and a person might not be found among them."""
+    lake_with(tmp_path / "lake", (0, 300)).close()
+    victim = next((tmp_path / "lake").glob("reports_*_users/*.parquet"))
+    content = bytearray(victim.read_bytes())
+    content[len(content) // 2] ^= 1
+    victim.write_bytes(content)
+    for work in (lambda one: one.rollup("users", by=["os"]), lambda one: one.forget(7)):
+        assert code_of(tmp_path / "lake", work) == "damaged-store"
 
 
 @pytest.mark.parametrize("damage", ["altered", "missing", "manifest"])

@@ -58,10 +58,13 @@ class Lake:
         self.versions = Versions(self.storage, read_only=read_only)
         self._cursors = Cursors(_closed_connection(self.storage))
         self._stamp: Stamp | None = None  # last read or written by this process
+        self._unaltered: set[tuple[str, float]] = set()  # files whose digest was checked, with their date
 
     def contracts(self) -> list[str]:
         """Return the texts of all contracts, in the order of their creation."""
-        return [self.storage.read(file.name).decode() for _, file in self.versions.latest().contracts]
+        contracts = [file for _, file in self.versions.latest().contracts]
+        self.check_files(contracts)
+        return [self.storage.read(file.name).decode() for file in contracts]
 
     def add_contract(self, name: str, text: str) -> None:
         """Store a contract."""
@@ -153,6 +156,7 @@ class Lake:
 
         def change(before: Manifest) -> Manifest:
             table = before.tables[name]
+            self.check_files([*table.files, *table.rollups])
             merged = merge_files(self.storage, name, table, key)
             return before if merged is table else before.with_table(name, merged)
 
@@ -183,6 +187,7 @@ class Lake:
     def _without(self, name: str, table: LakeTable, key: str, person: int | str) -> tuple[LakeTable, int]:
         """Return a table without a person's rows, and how many there were."""
         deleted = 0
+        self.check_files(table.files)
         for file in table.files:
             if not holds(self.storage.parquet(file.name), key, person):
                 continue
@@ -200,6 +205,7 @@ class Lake:
 
         def change(before: Manifest) -> Manifest:
             counted = replace(before.tables[table], by=tuple(by), rollups=())
+            self.check_files(counted.files)
             for file in counted.files:
                 counted = add_counts(self.storage, table, counted, read_rows(self.storage, [file], counted.columns))
             return before.with_table(table, counted)
@@ -243,9 +249,7 @@ class Lake:
         """Create views of the tables that a statement names."""
         for name, files, columns in named_tables(manifest, names):
             source: Any = pa.schema([(column, pa.type_for_alias(kind)) for column, kind in columns]).empty_table()
-            if files and not self.storage.has_sizes({file.name: file.bytes for file in files}):
-                message = "A file of the lake is missing or altered. `tacit lake verify` names it; restore a backup."
-                raise EngineError(message, code="damaged-store")
+            self.check_files(files)
             if files:
                 source = self.storage.source([file.name for file in files])
             if isinstance(source, str):
@@ -253,6 +257,25 @@ class Lake:
                 cursor.execute(compose(show, view=name, source=Sql(source)))
             else:
                 cursor.register(name, source)
+
+    def check_files(self, files: Sequence[Stored]) -> None:
+        """Raise unless files are as they were written: sizes always, digests in folders once for each file and process.
+
+        Parquet's own sums do not cover everything: some altered bits are read as other codes.
+        """
+        has_sizes = self.storage.has_sizes({file.name: file.bytes for file in files})
+        if not has_sizes or (isinstance(self.storage, Folder) and not all(map(self._is_unaltered, files))):
+            message = "A file of the lake is missing or altered. `tacit lake verify` names it; restore a backup."
+            raise EngineError(message, code="damaged-store")
+
+    def _is_unaltered(self, file: Stored) -> bool:
+        """Return whether a file has its digest; one that was checked is checked again once it has another date."""
+        with suppress(FileNotFoundError):
+            mark = file.name, self.storage.written_at(file.name)
+            if mark not in self._unaltered and digest_of(self.storage.read(file.name)) == file.digest:
+                self._unaltered.add(mark)
+            return mark in self._unaltered
+        return False
 
     def stamp(self) -> Stamp | None:
         """Return the stamp of a collector's database, or None if it has none."""

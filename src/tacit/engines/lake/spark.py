@@ -31,6 +31,7 @@ class SparkLake(Lake):
             for name, table in uploads.items():
                 upload(self._session, name, table)
             for name, files, columns in named_tables(manifest, statement.split('"')[1::2]):
+                self.check_files(files)
                 frame = self._session.read.parquet(*(self.storage.uri(file.name) for file in files))
                 frame.select(*(column for column, _ in columns)).createOrReplaceTempView(f"`{name}`")
             return self._session.sql(in_spark(statement), args=list(parameters) or None).toArrow()

@@ -130,7 +130,7 @@ class Folder:
 
     def parquet(self, name: str) -> pq.ParquetFile:
         """Open one Parquet file."""
-        return pq.ParquetFile(self.root / name)
+        return pq.ParquetFile(self.root / name, page_checksum_verification=True)
 
     def uri(self, name: str) -> str:
         """Return the address of a file for other programs."""
@@ -196,7 +196,7 @@ class ObjectStore:
     def parquet(self, name: str) -> pq.ParquetFile:
         """Open one Parquet file."""
         with _reaching():
-            return pq.ParquetFile(self._path(name), filesystem=self._files)
+            return pq.ParquetFile(self._path(name), filesystem=self._files, page_checksum_verification=True)
 
     def uri(self, name: str) -> str:
         """Return the address of a file for other programs."""
