@@ -76,14 +76,14 @@ class BesideInbox(Database):
     def sql(self, text: str, parameters: Sequence[Any] = (), **options: Any) -> Answer:
         """Answer a question as `Database.sql` does, with a watermark."""
         ask = partial(super().sql, text, parameters, **options)
-        answer, asked, mark = self._measure(ask, lambda: self.asked_about(without_explain(text)[0], parameters))
-        return _with_mark(answer, asked, mark)
+        answer, services, mark = self._measure(ask, lambda: self.asked_about(without_explain(text)[0], parameters))
+        return _with_mark(answer, services, mark)
 
     def marginal(self, attributes: Sequence[str], **options: Any) -> Marginal:
         """Return a table as `Database.marginal` does, with a watermark."""
         ask = partial(super().marginal, attributes, **options)
-        table, asked, mark = self._measure(ask, lambda: self.newest_tiers(attributes, options.get("service")))
-        return cast("Marginal", _with_mark(table, asked, mark))
+        table, services, mark = self._measure(ask, lambda: self.newest_tiers(attributes, options.get("service")))
+        return cast("Marginal", _with_mark(table, services, mark))
 
     def synthesize(self, rows: int, **options: Any) -> pa.Table:
         """Return synthetic rows as `Database.synthesize` does, with a watermark and notes as metadata."""
@@ -99,17 +99,17 @@ class BesideInbox(Database):
             if inbox is not None and inbox.deletions:
                 message = "People were deleted, and this database has not applied it yet. Start the collector."
                 raise OverloadedError(message, code="deletion-pending")
-            answer, asked = ask(), asked_about()
-            mark = self._mark(asked, inbox)
+            answer, services = ask(), asked_about()
+            mark = self._mark(services, inbox)
             if self._engine.changes() == before:
                 break
-        return answer, asked, mark
+        return answer, services, mark
 
-    def _mark(self, asked: Asked, inbox: Inbox | None) -> Mark:
-        counted = sum(self._count(collection, service) for collection, service in asked)
+    def _mark(self, services: Asked, inbox: Inbox | None) -> Mark:
+        counted = sum(self._count(collection, service) for collection, service in services)
         if inbox is None:
             return Mark(Watermark(counted, counted), (UNREADABLE,))
-        sizes = [inbox.sizes.get((collection.id, one.service.name), Sizes()) for collection, one in asked]
+        sizes = [inbox.sizes.get((collection.id, service.service.name), Sizes()) for collection, service in services]
         watermark = Watermark(sum(size.acknowledged for size in sizes), counted)
         return Mark(watermark, tuple(notes_of(watermark, sizes)))
 
@@ -121,11 +121,11 @@ class BesideInbox(Database):
         return int(self._engine.fetch(*count_rows(table), {})["n"][0].as_py()) // len(service.channels)
 
 
-def _with_mark(answer: Answer, asked: Asked, mark: Mark) -> Answer:
+def _with_mark(answer: Answer, services: Asked, mark: Mark) -> Answer:
     """Return an answer with its watermark; a collector counts reports as they arrive, so no crowd hides anybody."""
-    if not asked:
+    if not services:
         return answer  # about tables, not about reports
-    rounds = list(dict.fromkeys(collection for collection, _ in asked))
+    rounds = list(dict.fromkeys(collection for collection, _ in services))
     notes = [note for note in mark.notes if note not in answer.notes]
     return answer.with_privacy(partial(privacy_of, rounds, lambda _: OPEN)).with_watermark(mark.watermark, *notes)
 

@@ -299,7 +299,7 @@ class _Pending(Pending):
     """An estimate whose level is not known yet: it may depend on the number of estimates."""
 
     question: _Question
-    made: Formula
+    formula: Formula
     place: list[int]
     sums: Sums
     guards: Guards
@@ -307,12 +307,12 @@ class _Pending(Pending):
 
     def at(self, level: float) -> Estimate:
         """Return the estimate."""
-        return self.question.estimate(self.made, self.place, self.sums, self.guards, level, self.shift)
+        return self.question.estimate(self.formula, self.place, self.sums, self.guards, level, self.shift)
 
     def shift(self) -> float:
         """Return how far 1 % of the people can move the estimate, in the round in which they can move it most."""
-        moved = [self._shift_of(total, place) for total, place in zip(self.made.totals, self.place, strict=True)]
-        return self.made.shift([float(self.sums.totals[i]) for i in self.place], moved)
+        moved = [self._shift_of(total, place) for total, place in zip(self.formula.totals, self.place, strict=True)]
+        return self.formula.shift([float(self.sums.totals[i]) for i in self.place], moved)
 
     def _shift_of(self, total: Total, place: int) -> float:
         return max(shifts.shift_of(total, place, self.sums.count) for shifts in self.shifts)

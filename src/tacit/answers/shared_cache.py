@@ -43,12 +43,12 @@ class SharedCache(Generic[T]):
             slot = cached.slots.setdefault(key, _Slot())
             cached.slots.move_to_end(key)
         with slot.lock:
-            if not slot.made:
-                slot.made.append(make())
+            if not slot.values:
+                slot.values.append(make())
                 with self._lock:
-                    slot.size = sum(map(self._size, slot.made))
+                    slot.size = sum(map(self._size, slot.values))
                     cached.size += slot.size
-            [value] = slot.made
+            [value] = slot.values
         with self._lock:
             while cached.size > self._most() and cached.slots:
                 _, oldest = cached.slots.popitem(last=False)
@@ -59,7 +59,9 @@ class SharedCache(Generic[T]):
         """Return the cached values of this version."""
         with self._lock:
             return (
-                [value for slot in self._kept.slots.values() for value in slot.made] if version == self._version else []
+                [value for slot in self._kept.slots.values() for value in slot.values]
+                if version == self._version
+                else []
             )
 
 
@@ -67,7 +69,7 @@ class SharedCache(Generic[T]):
 class _Slot(Generic[T]):
     """The value of a key, once it is computed, and the lock of the thread that computes it."""
 
-    made: list[T] = field(default_factory=list)
+    values: list[T] = field(default_factory=list)
     size: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -35,21 +35,21 @@ def merge_per_person(outer: exp.Select, holder: exp.Expr, inner: exp.Select) -> 
     replaced = {id(node): person.replace(node) for node in nodes}
     if any(outer.args.get(word) for word in ("having", "qualify")) or any(node is None for node in replaced.values()):
         return None
-    made = outer.copy()
-    made.set("expressions", [replaced[id(node)] for node in outer.expressions])
+    merged = outer.copy()
+    merged.set("expressions", [replaced[id(node)] for node in outer.expressions])
     for word in ("where", "group", "order"):
         if outer.args.get(word):
-            made.set(word, replaced[id(outer.args[word])])
+            merged.set(word, replaced[id(outer.args[word])])
     table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
-    holders = [made.args["from_"], *(made.args.get("joins") or [])]
+    holders = [merged.args["from_"], *(merged.args.get("joins") or [])]
     before = [outer.args["from_"], *(outer.args.get("joins") or [])]
-    holders[[one is holder for one in before].index(True)].set("this", table)
+    holders[[clause is holder for clause in before].index(True)].set("this", table)
     where = inner.args.get("where")
     if where is not None:
         condition = _with_table(where.this, alias)
-        own = made.args.get("where")
-        made.set("where", exp.Where(this=exp.and_(own.this, condition) if own else condition))
-    return made
+        outer_where = merged.args.get("where")
+        merged.set("where", exp.Where(this=exp.and_(outer_where.this, condition) if outer_where else condition))
+    return merged
 
 
 class _Person:
@@ -60,10 +60,12 @@ class _Person:
 
     def replace(self, node: exp.Expr) -> exp.Expr | None:
         """Return a part of the outer SELECT over rows; None if it uses a person's sum otherwise than in SUM or AVG."""
-        made = node.copy().transform(self._substitute)
-        sums = [name for name, own in self._outputs.items() if own.find(exp.AggFunc)]
-        left = [one for one in made.find_all(exp.Column) if one.name.lower() in sums and self._is_mine(one)]
-        return None if left or made.find(_Unknown) else made
+        replaced = node.copy().transform(self._substitute)
+        sums = [name for name, output in self._outputs.items() if output.find(exp.AggFunc)]
+        left = [
+            column for column in replaced.find_all(exp.Column) if column.name.lower() in sums and self._is_mine(column)
+        ]
+        return None if left or replaced.find(_Unknown) else replaced
 
     def _substitute(self, node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.AggFunc) or node.meta.get(PEOPLE) or isinstance(node.parent, exp.Window):
@@ -71,7 +73,7 @@ class _Person:
         if isinstance(node, exp.Count) and (node.this is None or isinstance(node.this, exp.Star)):
             return self._people(everybody=True)
         summed = node.this
-        everybody = isinstance(summed, exp.Coalesce) and [str(one) for one in summed.expressions] == ["0"]
+        everybody = isinstance(summed, exp.Coalesce) and [str(constant) for constant in summed.expressions] == ["0"]
         rows = self._rows(summed.this if everybody else summed)
         if rows is None or not isinstance(node, exp.Sum | exp.Avg | exp.Count):
             return _Unknown(this=node)
@@ -82,11 +84,11 @@ class _Person:
 
     def _rows(self, node: exp.Expr) -> exp.Expr | None:
         """Return the aggregate over rows that a person's sum or count becomes."""
-        own = self._outputs.get(node.name.lower()) if isinstance(node, exp.Column) and self._is_mine(node) else None
-        if isinstance(own, exp.Count) and (own.this is None or isinstance(own.this, exp.Star)):
+        output = self._outputs.get(node.name.lower()) if isinstance(node, exp.Column) and self._is_mine(node) else None
+        if isinstance(output, exp.Count) and (output.this is None or isinstance(output.this, exp.Star)):
             return exp.Count(this=exp.column(self._key, table=self._alias))
-        plain = isinstance(own, exp.Count | exp.Sum) and not own.find(exp.Distinct)
-        return _with_table(own, self._alias) if plain and own is not None else None
+        plain = isinstance(output, exp.Count | exp.Sum) and not output.find(exp.Distinct)
+        return _with_table(output, self._alias) if plain and output is not None else None
 
     def _people(self, *, everybody: bool, summed: exp.Expr | None = None) -> exp.Expr:
         """Return the number of people with rows (in which what is summed is not NULL), or of all people of the join."""
@@ -94,9 +96,9 @@ class _Person:
         if summed is not None and not everybody:
             present = exp.Not(this=exp.Is(this=summed.copy(), expression=exp.null()))
             column = exp.Case(ifs=[exp.If(this=present, true=column)])
-        made = exp.Count(this=exp.Distinct(expressions=[column]))
-        made.meta[PEOPLE] = self._alias.lower()
-        return made
+        people = exp.Count(this=exp.Distinct(expressions=[column]))
+        people.meta[PEOPLE] = self._alias.lower()
+        return people
 
     def _is_mine(self, column: exp.Column) -> bool:
         return column.table.lower() in ("", self._alias.lower())
@@ -108,7 +110,7 @@ class _Unknown(exp.Expression):
 
 def _with_table(node: exp.Expr, alias: str) -> exp.Expr:
     """Return a copy of a node whose columns name the table."""
-    made = node.copy()
-    for column in made.find_all(exp.Column):
+    named = node.copy()
+    for column in named.find_all(exp.Column):
         column.set("table", exp.to_identifier(alias))
-    return made
+    return named

@@ -50,7 +50,7 @@ def listed_total(scope: Scope, column: BoundColumn, weights: Sequence[float]) ->
     named = exp.column(column.attribute.name, table=column.source.names[0])
     total = Total(())
     for weight in dict.fromkeys(weight for weight in weights if weight):
-        held = [value for value, own in zip(values or [], weights, strict=True) if own == weight]
+        held = [value for value, known in zip(values or [], weights, strict=True) if known == weight]
         known = [exp.convert(value) for value in held if value is not None]
         tests: list[exp.Expr] = [exp.In(this=named, expressions=known)] if known else []
         tests += [exp.Is(this=named, expression=exp.null())] if None in held else []

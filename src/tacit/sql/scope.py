@@ -55,8 +55,12 @@ class Source:
         """Its columns: of a left join all may be NULL, and after a semi-join none can be named."""
         if self.join == "semi":
             return ()
-        own = self.service.attributes
-        return tuple(a if isinstance(a, Public) else replace(a, null=True) for a in own) if self.is_outer else own
+        declared = self.service.attributes
+        return (
+            tuple(a if isinstance(a, Public) else replace(a, null=True) for a in declared)
+            if self.is_outer
+            else declared
+        )
 
     @property
     def is_outer(self) -> bool:
@@ -256,12 +260,12 @@ class Scope:
         In a left join, the vector's last value is that of NULL, and so that of people without a row.
         """
         values = np.asarray(vector, dtype=np.float64)
-        own = Total.of(Functional.of(self.sizes, column.place, values[: self.sizes[column.place]]))
+        mapped = Total.of(Functional.of(self.sizes, column.place, values[: self.sizes[column.place]]))
         source = column.source
         if not source.is_outer:
-            return own
+            return mapped
         present = self._presence(source, np.arange(1 + source.service.extras) == 0)
-        return own * present + self.has_no_row(source).scaled(float(values[-1]))
+        return mapped * present + self.has_no_row(source).scaled(float(values[-1]))
 
     def has_no_row(self, source: Source) -> Total:
         """Return the total that is 1 for people without a row in a service."""

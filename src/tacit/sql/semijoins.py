@@ -37,8 +37,8 @@ def spell_semi_joins(
     source = statement.args.get("from_")
     names = {str(clause.this.alias_or_name).lower() for clause in [*([source] if source else []), *joins]}
     for part in parts:
-        asked = part.this if isinstance(part, exp.Not) else part
-        inner = _subquery(asked)
+        condition = part.this if isinstance(part, exp.Not) else part
+        inner = _subquery(condition)
         if inner is None:
             remaining.append(part.copy())
             continue
@@ -50,16 +50,16 @@ def spell_semi_joins(
         table = _with_own_name(merged, names)
         first = exp.Join(this=table)
         conditions = _conditions(merged)
-        if isinstance(asked, exp.In):
+        if isinstance(condition, exp.In):
             outer = str(source.this.alias_or_name) if source else ""
-            first.set("on", _equal_keys(asked, merged, table, outer, text))
+            first.set("on", _equal_keys(condition, merged, table, outer, text))
         else:
             first.set("on", _take_keys(conditions, table))
         others = [join.copy() for join in merged.args.get("joins") or []]
         for join in (first, *others):
             join.meta[SEMI_JOIN], join.meta[BARE] = True, not conditions and not others
         joins += [first, *others]
-        if asked is part:
+        if condition is part:
             remaining += [exp.Paren(this=condition) for condition in conditions]
         else:
             remaining.append(_none_meets(first, table, conditions, part, text, joined=bool(others)))

@@ -117,7 +117,9 @@ def _add(joined: list[_Table], service: Service, table: Named, text: str) -> Non
     """Add a table to the services joined so far."""
     kind = _kind(table.join, service, text) if table.join is not None else "inner"
     if table.join is not None and joined:
-        others = {alias.lower(): kept.service.key for kept in joined if kept.kind != "left" for alias in kept.aliases}
+        others = {
+            alias.lower(): other.service.key for other in joined if other.kind != "left" for alias in other.aliases
+        }
         _check_key(table.join, service, others, table, text)
     before = [other for other in joined if other.service == service]
     if table.join is not None and _side(table.join) == "RIGHT":

@@ -271,7 +271,7 @@ class Lake:
     def _is_unaltered(self, file: Stored) -> bool:
         """Return whether a file has its digest; one that was checked is checked again once it has another date."""
         with suppress(FileNotFoundError):
-            mark = file.name, self.storage.written_at(file.name)
+            mark = file.name, self.storage.time_written(file.name)
             if mark not in self._unaltered and digest_of(self.storage.read(file.name)) == file.digest:
                 self._unaltered.add(mark)
             return mark in self._unaltered
