@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
-__all__ = ["chart", "line", "text"]
+__all__ = ["Curve", "Panel", "chart", "layout", "line", "text"]
 
 COLOURS = ("#d9822b", "#a0a0a0", "#7b3294", "#1b6ca8", "#2a9d5c")
 WIDTH, HEIGHT, LEFT, TOP, GAP = 250, 190, 62, 46, 40
@@ -19,6 +20,45 @@ SHORT = 12
 
 Looks = tuple[dict[str, str], dict[str, str]]
 """Colours of curves, and what measures are called."""
+
+
+class Point(Protocol):
+    """A mark of a panel."""
+
+    @property
+    def name(self) -> str:
+        """Key of the point."""
+
+
+P = TypeVar("P", bound=Point)
+
+
+@dataclass(frozen=True)
+class Curve(Generic[P]):
+    """A named row of points."""
+
+    name: str
+    points: tuple[tuple[str, P], ...]
+
+
+@dataclass(frozen=True)
+class Panel(Generic[P]):
+    """One plot: what its axis shows, and which number of a point it draws."""
+
+    figure: str
+    title: str
+    axis: str
+    measure: str
+    curves: tuple[Curve[P], ...]
+
+
+def layout(panel: Panel[Any]) -> dict[str, Any]:
+    """Return a panel as results.json holds it: curves as positions with the names of their points."""
+    curves = [
+        {"name": curve.name, "points": [[position, point.name] for position, point in curve.points]}
+        for curve in panel.curves
+    ]
+    return {name: getattr(panel, name) for name in ("figure", "title", "axis", "measure")} | {"curves": curves}
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", colour: str = "black") -> str:

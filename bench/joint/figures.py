@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from bench.chart import Curve, Panel
 from bench.joint.census import CITY, GROUPS, ILLINOIS, INDIANA, Households, Persons
 from bench.joint.measure import AVG, COUNT, SUM, Campaign, Reader, Workload
 from bench.joint.questions import join_questions, random_ranges, volume_questions
 from bench.joint.worlds import Kind, Syn1, Syn2
 
-__all__ = ["GROUPED", "QUESTIONS", "TABLE", "Curve", "Panel", "Point", "panels"]
+__all__ = ["GROUPED", "QUESTIONS", "TABLE", "Point", "panels"]
 
 HIO = Reader("HIO", "hio", "olh", "cover")
 HIO_RDC = Reader("HIO-RDC", "hio", "olh", "rdc")
@@ -47,25 +48,6 @@ class Point:
         return f"{self.campaign.name} | {self.reader.decoder} | {self.workload.name}"
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A named row of points."""
-
-    name: str
-    points: tuple[tuple[str, Point], ...]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One plot: what its axis shows, and which number of a point it draws."""
-
-    figure: str
-    title: str
-    axis: str
-    measure: str
-    curves: tuple[Curve, ...]
-
-
 def point(
     kind: Kind, reader: Reader, workload: Workload, encodings: int, *, epsilon: float = 2.0, sends: int = 1
 ) -> Point:
@@ -73,7 +55,7 @@ def point(
     return Point(Campaign(kind, epsilon, reader.mechanism, reader.oracle, sends), reader, workload, encodings)
 
 
-def _drawn(curves: Iterable[Curve], measure: str) -> tuple[Curve, ...]:
+def _drawn(curves: Iterable[Curve[Point]], measure: str) -> tuple[Curve[Point], ...]:
     """Keep the points that a measure can be drawn of: AVG is not predicted."""
     kept = []
     for curve in curves:
@@ -85,7 +67,7 @@ def _drawn(curves: Iterable[Curve], measure: str) -> tuple[Curve, ...]:
     return tuple(kept)
 
 
-def _panels(letters: str, curves: list[Curve], title: str, axis: str) -> Iterator[Panel]:
+def _panels(letters: str, curves: list[Curve[Point]], title: str, axis: str) -> Iterator[Panel[Point]]:
     """Yield a panel for each of COUNT, SUM and AVG."""
     for letter, (aggregate, measure) in zip(letters, MEASURES.items(), strict=True):
         yield Panel(letter, f"{aggregate.upper()}, {title}", axis, measure, _drawn(curves, measure))
@@ -103,7 +85,7 @@ def _single(name: str, volume: float, size: int, d: int) -> Point:
     return point(kind, reader, volume_questions(volume, questions), encodings)
 
 
-def _sums() -> Iterator[Panel]:
+def _sums() -> Iterator[Panel[Point]]:
     names = ("HIO", "HIO-PUB", "AHIO", "EHIO", "AMG", "tacit")
     by_volume, by_size, by_d = [], [], []
     for name in names:
@@ -117,7 +99,7 @@ def _sums() -> Iterator[Panel]:
     yield from _panels(("6c", "6h", "6i"), by_d, "SYN-1, m = 125, volume 0.15", "attributes")
 
 
-def _consistency() -> Iterator[Panel]:
+def _consistency() -> Iterator[Panel[Point]]:
     questions, encodings, asked = 3, 5, (1, 2, 3, 4)  # four ranges are predicted: minutes a question
     for letters, readers, public in (
         (("7a", "7c", "7e"), (AHIO, AHIO_RDC), False),
@@ -137,7 +119,7 @@ def _consistency() -> Iterator[Panel]:
         yield from _panels(letters, curves, title, "ranges in the predicate")
 
 
-def _one_to_one() -> Iterator[Panel]:
+def _one_to_one() -> Iterator[Panel[Point]]:
     readers, questions, encodings = (SC_JOIN, HIO_JOIN, HIO_JOIN_RDC, OURS), 3, 5
     kinds, epsilons = ("C", "O", "CO"), (1.0, 2.0, 5.0)
     work = {kind: join_questions(kind, questions) for kind in kinds}
@@ -153,7 +135,7 @@ def _one_to_one() -> Iterator[Panel]:
     yield from _panels(("8a*", "8c*", "8e*"), by_epsilon, "one-to-one, CO, 1M", "epsilon (and rows)")
 
 
-def _one_to_many() -> Iterator[Panel]:
+def _one_to_many() -> Iterator[Panel[Point]]:
     readers, encodings, sends = (HIO_JOIN, HIO_JOIN_RDC, OURS), 5, (1, 2, 4)
     work = join_questions("CO", 4)
     small, large = Syn2(many=True), Syn2(many=True, rows=2 * MILLION)
@@ -168,7 +150,7 @@ def _one_to_many() -> Iterator[Panel]:
     yield from _panels(("8b*", "8d*", "8f*"), by_epsilon, "one-to-many, CO, tau 1", "epsilon (and rows)")
 
 
-def _households() -> Iterator[Panel]:
+def _households() -> Iterator[Panel[Point]]:
     for letters, kind in ((("9a", "9c", "9e"), INDIANA), (("9b", "9d", "9f"), ILLINOIS)):
         curves = []
         for reader in (HIO_JOIN, HIO_JOIN_RDC, OURS):
@@ -217,6 +199,6 @@ TABLE = tuple(
 """Table 2: ten releases of each; tacit at epsilon 5 has three (see `run`)."""
 
 
-def panels() -> list[Panel]:
+def panels() -> list[Panel[Point]]:
     """Return all panels in the order of the paper."""
     return [*_sums(), *_consistency(), *_one_to_one(), *_one_to_many(), *_households()]

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from bench.chart import layout
 from bench.common import figure, provenance, say, verdict
 from bench.joint.claims import judge
-from bench.joint.figures import GROUPED, QUESTIONS, TABLE, Panel, Point, panels
+from bench.joint.figures import GROUPED, QUESTIONS, TABLE, Point, panels
 from bench.joint.measure import AVG, COUNT, SUM, Campaign, Errors, campaign_errors, point_of, predicted, truths
 from bench.joint.worlds import Kind, world_of
 
@@ -146,15 +147,6 @@ def release(found: Errors) -> dict[str, Any]:
         }
         for one in (COUNT, SUM)
     }
-
-
-def layout(panel: Panel) -> dict[str, Any]:
-    """Return a panel as results.json holds it: curves as positions with the names of their points."""
-    curves = [
-        {"name": curve.name, "points": [[position, point.name] for position, point in curve.points]}
-        for curve in panel.curves
-    ]
-    return {name: getattr(panel, name) for name in ("figure", "title", "axis", "measure")} | {"curves": curves}
 
 
 def methods() -> list[dict[str, Any]]:

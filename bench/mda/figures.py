@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from bench.chart import Curve, Panel
 from bench.mda.populations import ACS, ADULT
 
-__all__ = ["QUERIES", "Campaign", "Curve", "DecoderName", "Method", "Panel", "Point", "Setting", "Workload", "panels"]
+__all__ = ["QUERIES", "Campaign", "DecoderName", "Method", "Point", "Setting", "Workload", "panels"]
 
 QUERIES = 30
 """Random questions at each point, as in the paper."""
@@ -112,25 +113,6 @@ class Point:
         return f"{self.campaign.name} | {self.workload.name}"
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A named row of points."""
-
-    name: str
-    points: tuple[tuple[str, Point], ...]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One plot: what its axis shows, and which number of a point it draws."""
-
-    figure: str
-    title: str
-    axis: str
-    measure: str
-    curves: tuple[Curve, ...]
-
-
 MG_OLH = Method("MG, OLH", "mg", "olh", "cover")
 MG = Method("MG", "mg", "lh", "cover", room=5)
 HI = Method("HI", "hi", "olh", "cover", queries=6, encodings=2)
@@ -162,17 +144,17 @@ def _campaign(setting: Setting, rows: int, epsilon: float, method: Method) -> Ca
     return Campaign(setting, rows, epsilon, method)
 
 
-def _by_volume(setting: Setting, rows: int, method: Method) -> Curve:
+def _by_volume(setting: Setting, rows: int, method: Method) -> Curve[Point]:
     campaign = _campaign(setting, rows, 2.0, method)
     return Curve(method.name, tuple((str(volume), Point(campaign, Workload(volume))) for volume in VOLUMES))
 
 
-def _by_rows(setting: Setting, method: Method) -> Curve:
+def _by_rows(setting: Setting, method: Method) -> Curve[Point]:
     campaigns = [(rows, _campaign(setting, rows, 2.0, method)) for rows in ROWS]
     return Curve(method.name, tuple((f"{rows / 1e6:.3g}", Point(each, Workload(0.25))) for rows, each in campaigns))
 
 
-def _by_epsilon(setting: Setting, method: Method) -> Curve:
+def _by_epsilon(setting: Setting, method: Method) -> Curve[Point]:
     campaigns = [(epsilon, _campaign(setting, MILLION, epsilon, method)) for epsilon in EPSILONS]
     return Curve(method.name, tuple((f"{epsilon:g}", Point(each, Workload(0.25))) for epsilon, each in campaigns))
 
@@ -181,12 +163,12 @@ def _type_name(kind: tuple[int, int]) -> str:
     return f"{kind[0]}+{kind[1]}"
 
 
-def _by_type(setting: Setting, epsilon: float, method: Method, kinds: Sequence[tuple[int, int]]) -> Curve:
+def _by_type(setting: Setting, epsilon: float, method: Method, kinds: Sequence[tuple[int, int]]) -> Curve[Point]:
     campaign = _campaign(setting, MILLION, epsilon, method)
     return Curve(method.name, tuple((_type_name(kind), Point(campaign, Workload(0.1, kind))) for kind in kinds))
 
 
-def _one_attribute() -> Iterator[Panel]:
+def _one_attribute() -> Iterator[Panel[Point]]:
     volume, size, budget = "vol(q)", "million rows", "epsilon"
     methods = (MG, HI, HIO, OURS)
     adult = [_by_volume(ADULT_1, ADULT_ROWS, method) for method in (MG_OLH, *methods)]
@@ -197,7 +179,7 @@ def _one_attribute() -> Iterator[Panel]:
     yield Panel("5", "ACS 1M, volume 0.25", budget, "mnae", tuple(_by_epsilon(ACS_1, method) for method in methods))
 
 
-def _two_and_three_attributes() -> Iterator[Panel]:
+def _two_and_three_attributes() -> Iterator[Panel[Point]]:
     methods = (MG, HI, HIO, OURS)
     for letters, setting in zip(("ab", "cd"), ACS_2, strict=True):
         title = setting.name.removeprefix(f"{ACS} ")
@@ -213,7 +195,7 @@ def _two_and_three_attributes() -> Iterator[Panel]:
     yield Panel("8", "ACS 1M, 256x256x64, epsilon 2", "vol(q)", "mnae", three)
 
 
-def _more_attributes() -> Iterator[Panel]:
+def _more_attributes() -> Iterator[Panel[Point]]:
     for letters, epsilon in (("ab", 2.0), ("cd", 5.0)):
         for letter, measure in zip(letters, ("mre_sum", "mre_avg"), strict=True):
             campaign = _campaign(ACS_4[625], MILLION, epsilon, HIO)
@@ -247,6 +229,6 @@ def _reachable(kind: tuple[int, int]) -> Iterator[float]:
     yield from (share for share in SELECTIVITIES if kind != (2, 2) or share < 0.3)
 
 
-def panels() -> list[Panel]:
+def panels() -> list[Panel[Point]]:
     """Return all panels in the order of the paper."""
     return [*_one_attribute(), *_two_and_three_attributes(), *_more_attributes()]

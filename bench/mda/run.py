@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 import tacit as tc
+from bench.chart import layout
 from bench.common import figure, provenance, say, seed_of, verdict
 from bench.mda.claims import judge
-from bench.mda.figures import Campaign, DecoderName, Panel, Point, Setting, Workload, panels
+from bench.mda.figures import Campaign, DecoderName, Point, Setting, Workload, panels
 from bench.mda.populations import MEASURE, load
 from bench.mda.queries import Question, Sample, draw
 
@@ -167,15 +168,6 @@ def everything(folder: Path) -> dict[str, Any]:
         kind = "measured" if campaign.is_measured else "predicted"
         say(f"{campaign.name}: {len(workloads)} points {kind} in {time.perf_counter() - begun:.1f} s")
     return {"seconds": round(time.perf_counter() - start), "points": points, "panels": [layout(p) for p in panels()]}
-
-
-def layout(panel: Panel) -> dict[str, Any]:
-    """Return a panel as results.json holds it: curves as positions with the names of their points."""
-    curves = [
-        {"name": curve.name, "points": [[position, point.name] for position, point in curve.points]}
-        for curve in panel.curves
-    ]
-    return {name: getattr(panel, name) for name in ("figure", "title", "axis", "measure")} | {"curves": curves}
 
 
 def methods() -> list[dict[str, Any]]:
