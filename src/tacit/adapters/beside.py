@@ -17,18 +17,16 @@ import pyarrow as pa
 
 from tacit.adapters.remote.answers import ABOUT
 from tacit.answers.crowds import OPEN, privacy_of
-from tacit.answers.marks import Mark, Sizes, notes_of
+from tacit.answers.marks import Mark, Sizes, count_reports, notes_of
 from tacit.collection import Collection
 from tacit.contract.contract import ServiceContract
 from tacit.database import Database
-from tacit.encode.reports import report_table
 from tacit.engines import is_postgres, open_engine
 from tacit.engines.base import Engine
 from tacit.errors import EngineError, OverloadedError
 from tacit.estimate.answer import Answer, Watermark
 from tacit.model.labelled import Marginal
 from tacit.sql.parse import without_explain
-from tacit.sql.report_tables import count_rows
 from tacit.tables.sqlite_files import has_log, open_read_only
 
 __all__ = ["SIZES", "BesideInbox", "open_database"]
@@ -106,19 +104,12 @@ class BesideInbox(Database):
         return answer, services, mark
 
     def _mark(self, services: Asked, inbox: Inbox | None) -> Mark:
-        counted = sum(self._count(collection, service) for collection, service in services)
+        counted = sum(count_reports(self._engine, collection.id, service) for collection, service in services)
         if inbox is None:
             return Mark(Watermark(counted, counted), (UNREADABLE,))
         sizes = [inbox.sizes.get((collection.id, service.service.name), Sizes()) for collection, service in services]
         watermark = Watermark(sum(size.acknowledged for size in sizes), counted)
         return Mark(watermark, tuple(notes_of(watermark, sizes)))
-
-    def _count(self, collection: Collection, service: ServiceContract) -> int:
-        """Return how many reports of a service the database has."""
-        table = report_table(collection.id, service.service.name)
-        if not self._engine.has_table(table):
-            return 0
-        return int(self._engine.fetch(*count_rows(table), {})["n"][0].as_py()) // len(service.channels)
 
 
 def _with_mark(answer: Answer, services: Asked, mark: Mark) -> Answer:

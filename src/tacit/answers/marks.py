@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tacit.contract.contract import ServiceContract
+from tacit.encode.reports import report_table
+from tacit.engines.base import Engine
 from tacit.estimate.answer import Watermark
+from tacit.sql.report_tables import count_rows
 
-__all__ = ["Mark", "Sizes", "notes_of"]
+__all__ = ["Mark", "Sizes", "count_reports", "notes_of"]
 
 
 class Sizes(NamedTuple):
@@ -46,6 +50,14 @@ class Mark:
 
     watermark: Watermark
     notes: tuple[str, ...] = ()
+
+
+def count_reports(engine: Engine, collection: str, service: ServiceContract) -> int:
+    """Return how many reports of a collection's service an engine has."""
+    table = report_table(collection, service.service.name)
+    if not engine.has_table(table):
+        return 0
+    return int(engine.fetch(*count_rows(table), {})["n"][0].as_py()) // len(service.channels)
 
 
 def notes_of(watermark: Watermark, sizes: Sequence[Sizes]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from tacit.answers.marks import count_reports
 from tacit.collection import Collection
 from tacit.contract.contract import ServiceContract
 from tacit.database import Database
@@ -24,7 +25,7 @@ from tacit.engines.base import Engine, Stamp
 from tacit.engines.lake.place import is_lake
 from tacit.errors import EngineError, OverloadedError
 from tacit.server.store.disk import has_room
-from tacit.sql.report_tables import count_rows, people_in
+from tacit.sql.report_tables import people_in
 
 __all__ = ["Analytical"]
 
@@ -191,10 +192,7 @@ class Analytical:
 
     def count(self, collection: Collection, service: ServiceContract) -> int:
         """Return how many reports of a service the database has."""
-        table = report_table(collection.id, service.service.name)
-        if not self._engine.has_table(table):
-            return 0
-        return int(self._engine.fetch(*count_rows(table), {})["n"][0].as_py()) // len(service.channels)
+        return count_reports(self._engine, collection.id, service)
 
     def people(self, collection: Collection, service: ServiceContract) -> list[str]:
         """Return the stored keys of all people with reports to a service."""
