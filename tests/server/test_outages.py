@@ -10,11 +10,13 @@ from typing import Any
 import httpx
 import pytest
 
-from support.collectors import COLLECTION, body_of, collector_here, reports_of, serving
+from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here, serving
 from support.engines import own_postgres, postgres_address
 from tacit.database import Database
 from tacit.errors import EngineError, OverloadedError, UsageError
+from tacit.server.app import make_app
 from tacit.server.collector import Collector
+from tacit.server.keys import Keys
 from tacit.server.store import mover
 from tacit.server.store.base import content_digest
 from tacit.server.store.log import Log
@@ -89,6 +91,25 @@ def test_an_analytical_file_that_is_gone_is_rebuilt_without_a_question(tmp_path:
         wait_until(client, 200)
         assert (tmp_path / "store" / "reports.tacit").exists()
         assert client.post("/v1/query", json=COUNT).json()["watermark"] == {"acknowledged": 300, "counted": 300}
+
+
+def test_an_altered_file_of_a_lake_is_said_until_it_is_restored(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with collector_here(tmp_path / "store", lake=str(lake)) as collector:
+        told(collector, reports_of(0, 40))
+        collector.move()
+        victims = {path: path.read_bytes() for path in lake.rglob("*.parquet")}
+        for path, content in victims.items():
+            path.write_bytes(content[: len(content) // 2] + b"!" + content[len(content) // 2 + 1 :])
+        with served_here(make_app(collector, Keys(tmp_path / "keys.json"))) as client:
+            assert is_problem(client.post("/v1/query", json=COUNT), 503, "no-store", "damaged-store")
+            assert "lake" in wait_until(client, 503).json()["detail"]
+            assert told(collector, reports_of(100, 5)) == {"stored"}
+            for path, content in victims.items():
+                path.write_bytes(content)
+            wait_until(client, 200, 2 * SECONDS)
+            answer = client.post("/v1/query", json=COUNT).json()
+            assert answer["watermark"] == {"acknowledged": 45, "counted": 45}
 
 
 def test_a_postgres_server_goes_away_and_comes_back(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ STATUS = {
     "engine-failed": 503,
     "inbox-missing": 503,
     "store-altered": 503,
+    "damaged-store": 503,
     "store-in-use": 503,
     "lease-lost": 503,
     "unreadable-database": 503,

@@ -15,7 +15,8 @@ def fault_of(cause: Exception, *, failed: bool) -> TacitError:
     if not failed:
         message = f"Reports cannot be moved to the analytical database ({type(cause).__name__}). They are safe."
         return OverloadedError(message, code="move-failed", retry_after=5)
-    message = f"The analytical database cannot be used ({type(cause).__name__}). Reports are safe in the inbox."
+    reason = cause.message if isinstance(cause, EngineError) else f"({type(cause).__name__})."
+    message = f"The analytical database cannot be used. {reason} Reports are safe in the inbox."
     return OverloadedError(message, code="no-store", retry_after=5)
 
 

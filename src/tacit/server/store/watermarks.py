@@ -116,7 +116,7 @@ class Watermarks:
 
     def _refuse_short(self, services: Sequence[Service] | None = None, *, certain: bool) -> None:
         """Refuse to answer from a database that lacks reports; where others may be moving them, look again first."""
-        if self._mover.stores.is_short(services, certain=certain):
+        if self.read(lambda _: self._mover.stores.is_short(services, certain=certain)):
             raise _short() if certain else _AgainError("Reports are being moved.", code="rebuilding", retry_after=5)
 
     def _asked_about(
