@@ -70,7 +70,7 @@ def _check(bound: Bound, options: Options) -> None:
         raise UnsupportedSqlError(message, code="not-consistent", text=bound.scope.text)
 
 
-def run_consistent(bound: Bound, people: People, known: Models, options: Options, *, explain: bool = False) -> Answer:
+def run_consistent(bound: Bound, people: People, known: Models, options: Options, *, explain: bool) -> Answer:
     """Answer a bound question from the models of its rounds, or explain how."""
     _check(bound, options)
     groups = [(group, bound.formulas(group)) for group in bound.groups()]

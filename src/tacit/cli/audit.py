@@ -63,7 +63,7 @@ def _readers(options: argparse.Namespace) -> Readership | None:
     return Readership(options.people, parse_delta(options.delta), options.alike, options.known)
 
 
-def _data(collection: Collection, trials: Mapping[str, Trials], readers: Readership | None = None) -> dict[str, object]:
+def _data(collection: Collection, trials: Mapping[str, Trials], readers: Readership | None) -> dict[str, object]:
     data = audited(collection) | ({"central": readers.loss(collection).to_data()} if readers else {})
     if collection.id in trials:
         result = trials[collection.id]

@@ -53,7 +53,7 @@ def draw(answer: Answer | Forecast, path: str) -> None:
         raise UsageError(message, code="unwritable-file") from None
 
 
-def open_existing(path: str, key_file: str | None = None) -> Database | RemoteDatabase:
+def open_existing(path: str, key_file: str | None) -> Database | RemoteDatabase:
     """Open a collector or an existing database: a question must not create one."""
     if is_address(path):
         return connect(path, key_file=key_file)

@@ -362,7 +362,7 @@ class Wallet:
             file.execute("DELETE FROM reports WHERE collection = ? AND person = ?", where)
             file.execute("DELETE FROM coins WHERE collection = ? AND person = ?", where)
 
-    def pending_deletions(self, collection: str, url: str = "") -> list[tuple[str, Person]]:
+    def pending_deletions(self, collection: str, url: str) -> list[tuple[str, Person]]:
         """Return the deletions, of a collection and of others of the collector with this address, not confirmed yet."""
         query = (
             "SELECT collection, person FROM forgotten AS f WHERE told = 0 AND (collection = ? OR (? <> '' AND EXISTS "

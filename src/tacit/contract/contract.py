@@ -148,7 +148,7 @@ BuildOracle = Callable[[Sequence[int]], Oracle]
 
 
 def lay_out(
-    levels: Sequence[Levels], views: Sequence[View], build: BuildOracle, extras: int, *, parities: bool = False
+    levels: Sequence[Levels], views: Sequence[View], build: BuildOracle, extras: int, *, parities: bool
 ) -> tuple[CompiledView, ...]:
     """Assign every view its oracle and its range of codes.
 

@@ -67,7 +67,7 @@ def column_names(service: Service) -> list[str]:
 
 
 def report_columns(
-    service: Service, key: Column, slot: Column, channel: Column, code: Column, public: Sequence[Column] = ()
+    service: Service, key: Column, slot: Column, channel: Column, code: Column, public: Sequence[Column]
 ) -> dict[str, Column]:
     """Return the columns of reports by name, in order and of the right types."""
     numbers = [_as_type(values, kind) for values, kind in zip((slot, channel, code), NUMBERS.values(), strict=True)]

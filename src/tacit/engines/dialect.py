@@ -50,7 +50,7 @@ def in_postgres(statement: str) -> str:
 
 @lru_cache(maxsize=64)
 def question_in_postgres(
-    statement: str, uploads: tuple[tuple[str, tuple[str, ...]], ...] = (), parameters: int = 0
+    statement: str, uploads: tuple[tuple[str, tuple[str, ...]], ...], parameters: int
 ) -> Translated:
     """Translate a SELECT over uploaded tables, given with their columns.
 

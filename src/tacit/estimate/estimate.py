@@ -229,7 +229,7 @@ class Estimate:
         low, high = sorted(value + slope * (end - self.value) for end in self._interval)
         return low, high
 
-    def _movement(self, mine: float, other: Estimate | None = None, theirs: float = 0.0) -> Callable[[], float]:
+    def _movement(self, mine: float, other: Estimate | None, theirs: float) -> Callable[[], float]:
         """Return how far a sum of multiples can move: the sum of the movements of its parts in one direction."""
         return lambda: abs(mine) * self.max_shift_per_1pct + (abs(theirs) * other.max_shift_per_1pct if other else 0.0)
 

@@ -26,7 +26,7 @@ class Bar(NamedTuple):
     word: str
 
 
-def verdict_picture(title: str, bars: Sequence[Bar], limits: tuple[float, float], path: Any = None) -> Picture:
+def verdict_picture(title: str, bars: Sequence[Bar], limits: tuple[float, float], path: Any) -> Picture:
     """Return an SVG with a bar for each question, labelled with its verdict; wide bars are noisy."""
     height, bottom = TOP + ROW * len(bars) + 24, TOP + ROW * len(bars)
 

@@ -201,9 +201,9 @@ class Fit:
 def fit_table(
     observed: Observed,
     base: Vector,
-    faces: tuple[tuple[int, ...], ...] = ((),),
-    axes: Sequence[Axis] = (),
-    marginals: Sequence[Vector] = (),
+    faces: tuple[tuple[int, ...], ...],
+    axes: Sequence[Axis],
+    marginals: Sequence[Vector],
 ) -> Fit:
     """Return the fit of a table near a base, whose margins over faces it keeps.
 

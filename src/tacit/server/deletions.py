@@ -14,7 +14,7 @@ from tacit.server.store.validate import Person, person_of
 __all__ = ["delete_again"]
 
 
-def delete_again(folder: Path, tombstones: Mapping[str, Collection[str]], lake: str = "") -> int:
+def delete_again(folder: Path, tombstones: Mapping[str, Collection[str]], lake: str) -> int:
     """Delete everybody whose tombstone is given, by scope, and refuse their later reports; return how many had any.
 
     Tombstones of people without reports in the archive are stored too: they may have reported, and left, since.

@@ -59,7 +59,7 @@ def url_of(address: str) -> str:
     return f"{scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 
 
-def find_key(key: str | None = None, key_file: Any = None) -> str:
+def find_key(key: str | None, key_file: Any) -> str:
     """Return the key from the argument, the file or the environment; empty if there is none."""
     if key is not None and key_file is not None:
         message = "Give a key or a file that holds one, not both."

@@ -30,7 +30,7 @@ LONGEST_NUMBER = 20
 """Digits of a 64-bit integer, with its sign."""
 
 
-async def read_body(request: Request, seconds: float, *, versioned: bool = True) -> dict[str, Any]:
+async def read_body(request: Request, seconds: float, *, versioned: bool) -> dict[str, Any]:
     """Return a body, or raise if it is malformed; unversioned requests may leave the version out."""
     try:
         async with asyncio.timeout(seconds):

@@ -352,7 +352,7 @@ class Records:
         with self._lock, self._transaction():
             self._store.finish_deletion(collection, service, person)
 
-    def tombstone(self, collection: str, person: Person, service: str = "") -> bytes:
+    def tombstone(self, collection: str, person: Person, service: str) -> bytes:
         """Return the tombstone of a person."""
         return self._tombstones.of(collection, person, service)
 

@@ -53,7 +53,7 @@ class Budget:
 
     left: int = STEPS
 
-    def spend(self, steps: int = 1) -> None:
+    def spend(self, steps: int) -> None:
         """Count steps; raise when the budget is exceeded."""
         self.left -= steps
         if self.left < 0:
