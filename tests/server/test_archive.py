@@ -256,7 +256,7 @@ def test_a_copy_under_load_is_a_beginning_of_what_was_acknowledged(tmp_path: Pat
     restored.close()
 
 
-def test_archives_and_the_log_need_their_scopes(tmp_path: Path) -> None:
+def test_archives_and_the_log_need_their_scopes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = Keys(tmp_path / "store" / "keys.json")
     (tmp_path / "store").mkdir()
     admin, auditor = keys.create("admin", ["admin"]), keys.create("auditor", ["audit"])
@@ -268,6 +268,10 @@ def test_archives_and_the_log_need_their_scopes(tmp_path: Path) -> None:
         assert [json.loads(line)["event"] for line in answer.text.splitlines()] == ["contract-published"]
     assert main(["export", serving.address, str(tmp_path / "a.zip"), "--key", auditor]) == 2
     assert main(["export", serving.address, str(tmp_path / "a.zip"), "--key", admin]) == 0
+    (tmp_path / "admin.key").write_text(admin)
+    assert main(["export", serving.address, str(tmp_path / "b.zip"), "--key-file", str(tmp_path / "admin.key")]) == 0
+    monkeypatch.setenv("TACIT_KEY", admin)  # a command line is visible to everybody on the machine
+    assert main(["export", serving.address, str(tmp_path / "c.zip")]) == 0
     files = {path.name.removesuffix(".wal").partition("-")[0] for path in (tmp_path / "store").iterdir()}
     assert serving.end() == 0
     kept = {"collector.lock", "inbox.db", "keys.json", "log.db", "reports.tacit"}

@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from tacit.adapters.remote.address import find_key
 from tacit.client.transport import Transport
 from tacit.errors import EngineError, UsageError
 from tacit.server.archive import export_database, export_store
@@ -28,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(message, code="already-there")
     _check_writable(target)
     if options.store.startswith(("http://", "https://")):
-        _fetch(options.store, options.key, target)
+        _fetch(options.store, find_key(options.key, options.key_file), target)
     elif Path(options.store).is_file():
         export_database(Path(options.store), target)
     elif (Path(options.store) / "inbox.db").is_file():
@@ -58,7 +59,7 @@ def _copy(folder: Path, target: Path, lake: str) -> None:
     except EngineError as cause:
         if cause.code != "store-in-use":
             raise
-        message = "A running collector uses this store. Export from it: tacit export http://127.0.0.1:8765 FILE --key …"
+        message = "A running collector uses this store. Export from it: tacit export http://127.0.0.1:8765 FILE."
         raise UsageError(message, code="store-in-use") from None
     try:
         export_store(collector, target)

@@ -122,7 +122,10 @@ def export(parser: argparse.ArgumentParser) -> None:
         "store", help="a folder of `tacit serve`, a database file, or the address of a running collector"
     )
     parser.add_argument("file", type=Path, help="the archive to write; it must not exist")
-    parser.add_argument("--key", default="", help="an admin key of the running collector")
+    parser.add_argument(
+        "--key", help="an admin key of the running collector; better in TACIT_KEY, since everybody can list processes"
+    )
+    parser.add_argument("--key-file", help="a file that holds the key (default: TACIT_KEY or TACIT_KEY_FILE)")
     parser.add_argument("--lake", default="", help="the lake of a folder whose reports are in one; it is not copied")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
