@@ -168,7 +168,10 @@ class Solver(ABC):
 
     def split(self, vector: Vector) -> Split:
         """Return the blue split of one vector."""
-        sums = self.cell_sums(vector)
+        return self.weigh(self.cell_sums(vector))
+
+    def weigh(self, sums: list[Vector]) -> Split:
+        """Return the split of the first vector, given its cell sums."""
         return [weight * level[0] if weight else None for weight, level in zip(self.weights, sums, strict=True)]
 
 

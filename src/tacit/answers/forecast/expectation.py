@@ -50,13 +50,23 @@ MOST_PRODUCTS = 30
 
 
 def predict(
-    contract: Contract, text: str, *, users: int, like: Any, options: Options, most_groups: int | None = None
+    contract: Contract,
+    text: str,
+    *,
+    users: int,
+    like: Any,
+    options: Options,
+    most_groups: int | None = None,
+    decoders: dict[str, Decoder] | None = None,
 ) -> Answer:
-    """Return the expected answer for a number of people, with its error; optionally for some groups only."""
+    """Return the expected answer for a number of people, with its error; optionally for some groups only.
+
+    ``decoders`` holds those of the contract's services between questions.
+    """
     if isinstance(users, bool) or not isinstance(users, int) or not 1 <= users <= MOST_PEOPLE:
         message = "users must be a whole number of people, from 1 to 10**12."
         raise UsageError(message, code="bad-option")
-    expected = Expectation(contract, text, like, options, most_groups)
+    expected = Expectation(contract, text, like, options, most_groups, decoders)
     rows = expected.rows(users)
     selection = expected.bound.selection
     shown = [row[: len(expected.bound.names)] for row in (selection.apply(rows) if selection.selects else rows)]
@@ -147,7 +157,13 @@ class Expectation:
     """A question bound to a contract, with the assumed population."""
 
     def __init__(
-        self, contract: Contract, text: str, like: Any, options: Options, most_groups: int | None = None
+        self,
+        contract: Contract,
+        text: str,
+        like: Any,
+        options: Options,
+        most_groups: int | None = None,
+        decoders: dict[str, Decoder] | None = None,
     ) -> None:
         text, _ = without_explain(text)
         statement = parse(text)
@@ -167,7 +183,10 @@ class Expectation:
         self._text, self._options = text, options
         services = [contract[source.service.name] for source in self.bound.scope.sources]
         self._populations = populations_of(contract, services, like)
-        self._decoders = [Decoder(service, options.decoder) for service in services]
+        known = {} if decoders is None else decoders
+        for service in services:
+            known.setdefault(service.service.name, Decoder(service, options.decoder))
+        self._decoders = [known[service.service.name] for service in services]
         groups = self.bound.groups()
         step = 1 if most_groups is None else -(-len(groups) // most_groups)
         self._formulas = [(group, self.bound.formulas(group)) for group in groups[::step]]

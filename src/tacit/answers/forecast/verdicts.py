@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Protocol
 
+from tacit.answers.forecast.drafts import draft_contract
 from tacit.answers.forecast.expectation import predict
 from tacit.answers.forecast.population import Frequencies
 from tacit.contract.budget import decimal_text
@@ -22,6 +23,7 @@ from tacit.contract.contract import Contract
 from tacit.contract.schema import Schema, Service
 from tacit.errors import TacitError
 from tacit.estimate.answer import Answer, Options
+from tacit.estimate.decoder import Decoder
 from tacit.estimate.estimate import Estimate
 from tacit.estimate.verdict_chart import Bar, verdict_picture
 from tacit.tables.numbers import number_text
@@ -43,14 +45,11 @@ MOST_GROUPS = 8
 
 
 class Planned(Protocol):
-    """A collection that can be compiled with other attributes or another budget."""
+    """A collection that can be compiled with another budget."""
 
     @property
     def contract(self) -> Contract:
         """The compiled contract."""
-
-    def with_schema(self, schema: Schema) -> Planned:
-        """Return the same collection of other attributes."""
 
     def with_epsilon(self, epsilon: Fraction) -> Planned:
         """Return the same collection with another budget."""
@@ -155,16 +154,17 @@ def _relative(cell: Estimate) -> float:
 
 
 class _Trials:
-    """The same questions for variants of the collection, each compiled once."""
+    """The same questions for variants of the collection, each drafted once."""
 
     def __init__(self, planned: Planned, users: int, like: Mapping[str, Frequencies] | None) -> None:
-        self._planned, self._users, self._like = planned, users, like
-        self._made: dict[object, Planned | None] = {}
+        self._contract, self._users, self._like = planned.contract, users, like
+        self._made: dict[object, Contract | None] = {}
+        self._decoders: dict[int, dict[str, Decoder]] = {}
 
     def verdict(self, question: str) -> Verdict:
         """Return the verdict on a question, and what would help."""
         try:
-            expected = self._expect(question, self._planned, self._users)
+            expected = self._expect(question, self._contract)
         except TacitError as error:
             return Verdict(question, "not predictable", why=error.message)
         if expected.word == "good" or expected.why:
@@ -184,20 +184,27 @@ class _Trials:
             advice = "Ask about larger groups or coarser values"
         return replace(expected, advice=(advice,))
 
-    def _expect(self, question: str, planned: Planned, users: int) -> Verdict:
-        names = [service.name for service in planned.contract.schema.services]
+    def _expect(self, question: str, contract: Contract) -> Verdict:
+        names = [service.name for service in contract.schema.services]
         like = None if self._like is None else {name: self._like[name] for name in names if name in self._like}
-        options = Options()
-        answer = predict(planned.contract, question, users=users, like=like, options=options, most_groups=MOST_GROUPS)
+        answer = predict(
+            contract,
+            question,
+            users=self._users,
+            like=like,
+            options=Options(),
+            most_groups=MOST_GROUPS,
+            decoders=self._decoders.setdefault(id(contract), {}),
+        )
         return verdict_of(question, answer)
 
-    def _try(self, question: str, planned: Planned | None, users: int) -> Verdict | None:
+    def _try(self, question: str, contract: Contract | None) -> Verdict | None:
         try:
-            return None if planned is None else self._expect(question, planned, users)
+            return None if contract is None else self._expect(question, contract)
         except TacitError:
             return None
 
-    def _compile(self, key: object, make: Callable[[], Planned]) -> Planned | None:
+    def _compile(self, key: object, make: Callable[[], Contract]) -> Contract | None:
         if key not in self._made:
             try:
                 self._made[key] = make()
@@ -207,15 +214,15 @@ class _Trials:
 
     def _fewer(self, question: str, expected: Verdict) -> Iterator[tuple[str, Verdict]]:
         """Yield the effect of leaving out attributes: half of those that the question does not use, or all of them."""
-        schema = self._planned.contract.schema
+        schema = self._contract.schema
         words = {word.lower() for word in re.findall(r"\w+", question)}
         mentioned = [service for service in schema.services if service.name.lower() in words]
         used = {(service.name, a.name) for service in mentioned for a in service.sensitive if a.name.lower() in words}
         spare = [(s.name, a.name) for s in schema.services for a in s.sensitive if (s.name, a.name) not in used]
         halves = [spare[len(spare) // 2 :]] if expected.relative <= WITHIN_REACH * GOOD else []
         for dropped in [*halves, spare] if used else []:
-            planned = self._compile(tuple(dropped), partial(self._planned.with_schema, _without(schema, dropped)))
-            other = self._try(question, planned, self._users) if dropped else None
+            make = partial(draft_contract, self._contract, schema=_without(schema, dropped))
+            other = self._try(question, self._compile(tuple(dropped), make)) if dropped else None
             if other and (other.word == "good" or dropped is spare):
                 yield f"{len(dropped)} attribute{'s' if len(dropped) > 1 else ''} fewer", other
                 return
@@ -231,9 +238,9 @@ class _Trials:
     def _more_budget(self, question: str, expected: Verdict) -> Iterator[tuple[str, Verdict]]:
         """Yield the effect of the smallest larger budget that suffices."""
         for factor in BUDGET_FACTORS if expected.relative <= 2 * WITHIN_REACH * GOOD else ():
-            epsilon = self._planned.contract.epsilon * factor
-            planned = self._compile(epsilon, partial(self._planned.with_epsilon, epsilon))
-            other = self._try(question, planned, self._users)
+            epsilon = self._contract.epsilon * factor
+            draft = self._compile(epsilon, partial(draft_contract, self._contract, epsilon=epsilon))
+            other = self._try(question, draft)
             if other and other.word == "good":
                 yield f"epsilon {decimal_text(epsilon)}", other
                 return

@@ -79,6 +79,8 @@ class Expected:
     epsilon: Fraction
     users: int | None = None
     asked: tuple[Asked, ...] = ()
+    draft: bool = False
+    """Whether nobody will collect with the result, so that a design within a few percent of the best is enough."""
 
     def people(self, mechanism: str) -> int:
         """Return the expected number of people, for a mechanism that needs it."""

@@ -59,7 +59,7 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
     if not sets:
         return [ChannelPlan("partitions", Fraction(1), ((0,) * len(shapes),))]
     for offsets in _offset_choices(shapes, planning.expected) if len(sets) <= MOST_SETS else ():
-        if offsets > 1 and len(sets) * _most_views(shapes, offsets) > 2 * MOST_VIEWS:
+        if not _may_fit(shapes, sets, offsets):
             continue
         designs = _designs(shapes, sets, planning.expected, offsets)
         levels = [
@@ -82,8 +82,14 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
 def _offset_choices(shapes: Sequence[Shape], expected: Expected) -> tuple[int, ...]:
     """Return the offsets of runs to be tried: more where there are few views, or where questions are known."""
     telling = sum(shape.values + shape.null > 1 for shape in shapes)
+    if expected.draft:
+        return (2, 1)
     many = telling == 1 or (bool(expected.asked) and telling <= 3)
     return (MANY_OFFSETS, RATIO, 2, 1) if many else (RATIO, 2, 1)
+
+
+def _may_fit(shapes: Sequence[Shape], sets: Sequence[tuple[int, ...]], offsets: int) -> bool:
+    return offsets == 1 or len(sets) * _most_views(shapes, offsets) <= 2 * MOST_VIEWS
 
 
 def _why(designs: Sequence[SetDesign], shapes: Sequence[Shape], expected: Expected) -> str:
@@ -152,7 +158,7 @@ def _designs(
 ) -> list[SetDesign]:
     """Return the design for the questions that are expected, or else for all classes of questions."""
     if not expected.asked:
-        return _standard_designs(tuple(shapes), sets, expected.epsilon, offsets, expected.users)
+        return _standard_designs(tuple(shapes), sets, expected.epsilon, offsets, expected.users, draft=expected.draft)
     questions = merge_questions(question_of(question, shapes) for question in expected.asked)
     sets_asked = {question.attributes for question in questions}
     summed = {question.attributes for question in questions if not counts_values(question.vectors)}
@@ -163,7 +169,8 @@ def _designs(
         for shown in sorted({*sets, *sets_asked}, key=lambda shown: (len(shown), shown))
     }
     families = _larger_families(shapes, offsets) | families
-    return design_sets(families, questions, float(expected.epsilon), people=_people(expected.users, shapes))
+    people = _people(expected.users, shapes)
+    return design_sets(families, questions, float(expected.epsilon), people=people, draft=expected.draft)
 
 
 def _people(users: int | None, shapes: Sequence[Shape]) -> tuple[int, list[bool]] | None:
@@ -186,7 +193,10 @@ def question_of(question: Asked, shapes: Sequence[Shape]) -> Question:
 def mean_variance(planning: Planning, questions_asked: Sequence[Asked]) -> float:
     """Return the mean variance of questions per report, over uniform records, without compiling any view."""
     shapes = _shapes(planning)
-    designs = _designs(shapes, _sets(shapes), planning.expected, _offset_choices(shapes, planning.expected)[0])
+    sets, choices = _sets(shapes), _offset_choices(shapes, planning.expected)
+    if planning.expected.draft:  # the design that is at hand
+        choices = tuple(offsets for offsets in choices if _may_fit(shapes, sets, offsets))
+    designs = _designs(shapes, sets, planning.expected, choices[0])
     questions = [question_of(question, shapes) for question in questions_asked]
     return float(np.mean(design_variances(designs, questions, float(planning.expected.epsilon))))
 
@@ -198,6 +208,8 @@ def _standard_designs(
     epsilon: Fraction,
     offsets: int,
     users: int | None,
+    *,
+    draft: bool,
 ) -> list[SetDesign]:
     means = FEW_MEANS if len(sets) > 1 else SOME_MEANS
     families: dict[tuple[int, ...], list[Family]] = {
@@ -207,7 +219,7 @@ def _standard_designs(
     questions = standard_questions(_copies(shapes), sets)
     if epsilon >= LARGE_BUDGET:
         families |= _larger_families(shapes, offsets)
-    return design_sets(families, questions, float(epsilon), points=True, people=_people(users, shapes))
+    return design_sets(families, questions, float(epsilon), points=True, people=_people(users, shapes), draft=draft)
 
 
 def _levels(shape: Shape, attribute: int, designs: Sequence[SetDesign], nested: Levels) -> Levels:

@@ -23,7 +23,7 @@ from tacit.contract.layouts.information import information
 from tacit.contract.layouts.questions import Grams, Matrix, Question
 from tacit.contract.layouts.shifted import Family, coarse_copy
 
-__all__ = ["POINTS", "Set", "SetFamilies", "Sets", "Shares"]
+__all__ = ["POINTS", "STEPS", "Set", "SetFamilies", "Sets", "Shares"]
 
 STEPS = 40
 """Steps of the multiplicative rule: the variance is within half a percent of the least one."""
@@ -192,14 +192,14 @@ class Sets:
         others = (axis.total for i, axis in zip(shown, self.axes[shown], strict=True) if i not in attributes)
         return self.says[shown] / math.prod(others)
 
-    def design(self, questions: Sequence[Question], shares: Shares, floors: Shares) -> Shares:
+    def design(self, questions: Sequence[Question], shares: Shares, floors: Shares, steps: int = STEPS) -> Shares:
         """Find shares of sets, and of the widths of their attributes, with the least mean variance.
 
         Every step multiplies a share by its part of the variance over its share, to a power: it rests where parts equal
         shares, which is the optimum. Shares of sets stay above their floors.
         """
         by_home, cost = _by_home(questions), math.inf
-        for _ in range(STEPS):
+        for _ in range(steps):
             inverses = {i: self._inverse(i, shares) for group in by_home for i in group.home}
             gains = _Gains(self, shares)
             wanted = {i: np.zeros_like(inverse) for i, inverse in inverses.items()}
