@@ -7,7 +7,7 @@ import datetime
 import json
 from typing import Any
 
-from tacit.engines.lake.copies import Copied, back_up, restore, verify, versions_of
+from tacit.engines.lake.copies import Copied, back_up, existing_versions, restore, verify
 from tacit.engines.lake.manifest import Manifest
 from tacit.engines.lake.storage import storage_at
 from tacit.errors import UsageError
@@ -18,10 +18,7 @@ __all__ = ["run"]
 def run(options: argparse.Namespace) -> int:
     """Run one command on a lake; exit with 1 if it is damaged."""
     source = storage_at(options.lake)
-    versions = versions_of(source)
-    if not versions:
-        message = "There is no lake at this place. Name the folder or address of one."  # its address may contain a key
-        raise UsageError(message, code="no-store")
+    versions = existing_versions(source)
     if options.action == "versions":
         _print(options, [_about(version) for version in versions], map(_line, versions))
         return 0

@@ -11,17 +11,19 @@ from the fit of that function's table.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
+from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.model.classes import classes
 from tacit.model.evidence import along
 
-__all__ = ["Joint", "connected_parts", "mean_of_term"]
+__all__ = ["Joint", "check_cells", "connected_parts", "mean_of_term"]
 
 ROUNDS = 12
 """Rounds in which functions are fitted to a total's weights, each to the residual of the others."""
@@ -31,6 +33,16 @@ EMPTY = 1e-9
 
 SETTLED, TINY = 1e-9, 1e-300
 """Residual, relative to the largest weight, that ends the fit; and the smallest divisor."""
+
+MOST_TABLE_CELLS = 2**20
+"""Maximum cells of a marginal."""
+
+
+def check_cells(sizes: Sequence[int]) -> None:
+    """Refuse a table of too many cells."""
+    if (cells := math.prod(sizes)) > MOST_TABLE_CELLS:
+        message = f"The table would have {cells:,} cells; at most {MOST_TABLE_CELLS:,} fit. Name fewer attributes."
+        raise UnanswerableError(message, code="table-too-large")
 
 
 def connected_parts(functional: Functional) -> list[Functional]:

@@ -19,7 +19,8 @@ from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Functional, Vector
 from tacit.model.calm import Calm
 from tacit.model.evidence import Attribute, NoisyTable, Observed, along, observe
-from tacit.model.model import MOST_TABLE_CELLS, Model
+from tacit.model.joint import check_cells
+from tacit.model.model import Model
 from tacit.model.near import conjugate
 
 __all__ = ["METHODS", "Table", "linear_table", "marginal"]
@@ -62,14 +63,14 @@ def marginal(model: Model, attributes: Sequence[int], method: str = "fit") -> Ta
     """Return the table of some attributes, with axes in the given order."""
     ordered = tuple(attributes)
     sizes = [model.attributes[i].size for i in ordered]
-    if (cells := math.prod(sizes)) > MOST_TABLE_CELLS:
-        message = f"The table would have {cells:,} cells; at most {MOST_TABLE_CELLS:,} fit. Name fewer attributes."
-        raise UnanswerableError(message, code="table-too-large")
+    check_cells(sizes)
     varying = tuple(i for i in ordered if model.attributes[i].size > 1)  # views do not contain constants
     if not varying:
         return Table(ordered, np.ones(sizes), np.zeros(sizes), ("the same for everybody",))
     if method == "uniform":
-        return Table(ordered, np.full(sizes, 1 / cells), np.full(sizes, np.nan), ("every combination equally likely",))
+        return Table(
+            ordered, np.full(sizes, 1 / math.prod(sizes)), np.full(sizes, np.nan), ("every combination equally likely",)
+        )
     if not all(model.together((i,)) for i in varying):
         message = "Nobody has reported a view with one of these attributes. Load more reports, or leave it out."
         raise UnanswerableError(message, code="no-reports")

@@ -22,7 +22,7 @@ from tacit.estimate.functional import Functional, Vector
 from tacit.model.classes import classes
 from tacit.model.entropy import maximum_entropy
 from tacit.model.evidence import Attribute, Cells, NoisyTable, along, indicators, within
-from tacit.model.joint import Joint, connected_parts, mean_of_term
+from tacit.model.joint import Joint, check_cells, connected_parts, mean_of_term
 from tacit.model.settled import settled_fit
 from tacit.model.smooth import Axis
 from tacit.model.spanning import path_between, spanning_tree
@@ -48,9 +48,6 @@ JOINT_CELLS, MOST_CLASSES = 2**18, 16
 
 WHOLE_WORK, MOST_AXES = 2**19, 12
 """Upper limits for one joint table over all attributes: cells × marginals, and number of attributes."""
-
-MOST_TABLE_CELLS = 2**20
-"""Maximum cells of a marginal."""
 
 WEAK = 0.5
 """Effective parameters below which the evidence carries almost no information about a table."""
@@ -99,9 +96,7 @@ class Model:
         """Return the shares of all combinations of values, attributes in the given order."""
         ordered = tuple(sorted(attributes))
         sizes = [self.attributes[i].size for i in ordered]
-        if (cells := math.prod(sizes)) > MOST_TABLE_CELLS:
-            message = f"The table would have {cells:,} cells; at most {MOST_TABLE_CELLS:,} fit. Name fewer attributes."
-            raise UnanswerableError(message, code="table-too-large")
+        check_cells(sizes)
         if len(ordered) == 1:
             return self.values(ordered[0])
         joint = self._joint_of(ordered)

@@ -30,6 +30,15 @@ def versions_of(storage: Storage) -> list[Manifest]:
     return [read_manifest(storage, name) for name in storage.names(MANIFESTS)]
 
 
+def existing_versions(storage: Storage) -> list[Manifest]:
+    """Return all readable versions, oldest first; refuse a place without a lake."""
+    versions = versions_of(storage)
+    if not versions:
+        message = "There is no lake at this place. Name the folder or address of one."  # its address may contain a key
+        raise UsageError(message, code="no-store")
+    return versions
+
+
 def verify(storage: Storage) -> list[str]:
     """Return the problems of a lake's files: missing, altered or misplaced."""
     problems, checked = [], set()
@@ -55,10 +64,7 @@ def _problem_of(storage: Storage, file: Stored) -> list[str]:
 
 def back_up(source: Storage, target: Storage) -> Copied:
     """Copy the files that a backup lacks; return a summary."""
-    versions = versions_of(source)
-    if not versions:
-        message = "There is no lake at this place. Name the folder or address of one."
-        raise UsageError(message, code="no-store")
+    versions = existing_versions(source)
     known = versions_of(target)
     if known and known[-1].identity != versions[-1].identity:
         message = "The target is the backup of another lake. Name another one."

@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
+from tacit.client.record import is_person
 from tacit.client.transport import PROTOCOL
 from tacit.errors import BodyError
+from tacit.server.store.validate import Person
 
-__all__ = ["MOST_BYTES", "read_body"]
+__all__ = ["MOST_BYTES", "person_in", "read_body", "text_in"]
 
 MOST_BYTES = 1 << 20
 """Bytes of a body, compressed and uncompressed."""
@@ -50,6 +53,24 @@ async def read_body(request: Request, seconds: float, *, versioned: bool) -> dic
         message = f"This collector supports protocol version {PROTOCOL}. Send it as the member tacit."
         raise BodyError(message, code="protocol-version")
     return body
+
+
+def text_in(body: Mapping[str, Any], name: str) -> str:
+    """Return a member that must be text."""
+    text = body.get(name)
+    if not isinstance(text, str):
+        message = f"{name} must be text."
+        raise BodyError(message)
+    return text
+
+
+def person_in(body: Mapping[str, Any]) -> Person:
+    """Return the member person."""
+    person = body.get("person")
+    if not is_person(person):
+        message = "person must be text or a whole number."
+        raise BodyError(message)
+    return person
 
 
 async def _read_bytes(request: Request) -> bytes:

@@ -23,6 +23,7 @@ from tacit.answers.forecast.curves import half_width, no_interval
 from tacit.contract.files import service_data
 from tacit.database import Database
 from tacit.errors import BodyError, OverloadedError, QueryError, TacitError, UnanswerableError, UnknownNameError
+from tacit.server.http.bodies import text_in
 from tacit.server.http.endpoints import Call, Endpoint, Server
 from tacit.sql.builder import model_of, text_of
 from tacit.sql.parse import parse, span_of
@@ -92,11 +93,7 @@ def _readable(data: Any) -> Any:
 
 
 def _read_question(body: Mapping[str, Any]) -> tuple[str, float]:
-    text, confidence = body.get("sql"), body.get("confidence", 0.95)
-    if not isinstance(text, str):
-        message = "sql must be text."
-        raise BodyError(message)
-    return text, confidence
+    return text_in(body, "sql"), body.get("confidence", 0.95)
 
 
 def _catalogue(server: Server) -> dict[str, Any]:

@@ -9,8 +9,7 @@ import asyncio
 
 from starlette.responses import JSONResponse, Response
 
-from tacit.client.record import is_person
-from tacit.errors import BodyError
+from tacit.server.http.bodies import person_in
 from tacit.server.http.endpoints import PERSON, Call, Endpoint, Server
 from tacit.server.http.proof import proven_people
 
@@ -19,10 +18,7 @@ __all__ = ["COINS"]
 
 async def coin(server: Server, call: Call) -> Response:
     """Return a person's coin."""
-    person, name = call.body.get("person"), call.request.path_params["id"]
-    if not is_person(person):
-        message = "person must be text or a whole number."
-        raise BodyError(message)
+    person, name = person_in(call.body), call.request.path_params["id"]
     about = proven_people(server, call, name, [person])
     server.ingest.take(call.key, 1, None if about is None else person)
     return JSONResponse({"coin": await asyncio.to_thread(server.collector.coin, name, person)})

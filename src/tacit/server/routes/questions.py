@@ -14,6 +14,7 @@ from starlette.responses import Response
 from tacit.adapters.remote.answers import MEDIA_TYPE, stream_of_answer, stream_of_table
 from tacit.errors import BodyError
 from tacit.estimate.answer import Answer
+from tacit.server.http.bodies import text_in
 from tacit.server.http.endpoints import Call, Endpoint, Server
 
 __all__ = ["QUESTIONS"]
@@ -32,10 +33,7 @@ FLAGS = ("simultaneous", "superpopulation", "consistent")
 
 async def query(server: Server, call: Call) -> Response:
     """Answer a question."""
-    text = call.body.get("sql")
-    if not isinstance(text, str):
-        message = "sql must be text."
-        raise BodyError(message)
+    text = text_in(call.body, "sql")
     options = _options(call.body)
     asker = _take(server, call)
 

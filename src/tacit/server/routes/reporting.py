@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from tacit.client.record import is_person
 from tacit.errors import AccessError, BodyError
+from tacit.server.http.bodies import person_in
 from tacit.server.http.endpoints import PERSON, Call, Endpoint, Server
 from tacit.server.http.proof import proven_collections, proven_people
 from tacit.server.store.validate import Person, Report
@@ -54,10 +55,7 @@ async def reports(server: Server, call: Call) -> Response:
 
 async def forget(server: Server, call: Call) -> Response:
     """Delete a person."""
-    person = call.body.get("person")
-    if not is_person(person):
-        message = "person must be text or a whole number."
-        raise BodyError(message)
+    person = person_in(call.body)
     collection = call.body.get("collection")
     if collection is not None and not isinstance(collection, str):
         message = "collection must be a collection's id; without it, the person is deleted from all collections."
