@@ -78,7 +78,14 @@ def make_app(
         telemetry = _telemetry(server)
         async with open_port(server, postgres):
             yield
-        for part in (server.workers, server.deletions, server.receipts, server.lookups, server.readiness):
+        for part in (
+            server.workers,
+            server.deletions,
+            server.receipts,
+            server.lookups,
+            server.audits,
+            server.readiness,
+        ):
             part.close()
         for exporter in telemetry:
             exporter.close()

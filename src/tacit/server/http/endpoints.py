@@ -60,6 +60,9 @@ class Server:
         self.ingest = Rate("reports", chosen.reports_per_second, 10 * chosen.reports_per_second)
         self.workers = Workers(chosen.question_seconds)
         self.deletions, self.receipts, self.lookups = Lane("deletions"), Lane("receipts"), Lane("lookups")
+        self.audits = Lane("audits")
+        self.dictionaries: dict[str, bytes] = {}
+        self.view_codes: dict[str, dict[str, Any]] = {}
         self.readiness = Readiness(self.collector)
         self.asking = Rate("questions", chosen.questions_per_minute / 60, chosen.questions_per_minute)
         self.deleting = Rate("deletions", chosen.deletions_per_minute / 60, chosen.deletions_per_minute)
