@@ -50,7 +50,7 @@ UNREADABLE = "the inbox of this store cannot be read: reports may be missing"
 
 T = TypeVar("T")
 
-Asked = Sequence[tuple[Collection, ServiceContract]]
+Services = Sequence[tuple[Collection, ServiceContract]]
 
 
 class Inbox(NamedTuple):
@@ -89,7 +89,7 @@ class BesideInbox(Database):
         table, _, mark = self._measure(ask, lambda: self.newest_tiers((), options.get("service")))
         return table.replace_schema_metadata({ABOUT: json.dumps({"watermark": mark.watermark, "notes": mark.notes})})
 
-    def _measure(self, ask: Callable[[], T], asked_about: Callable[[], Asked]) -> tuple[T, Asked, Mark]:
+    def _measure(self, ask: Callable[[], T], asked_about: Callable[[], Services]) -> tuple[T, Services, Mark]:
         """Return an answer, what it is about, and the watermark; ask again if reports were moved in the meantime."""
         for _ in range(TRIES):
             before = self._engine.changes()
@@ -103,7 +103,7 @@ class BesideInbox(Database):
                 break
         return answer, services, mark
 
-    def _mark(self, services: Asked, inbox: Inbox | None) -> Mark:
+    def _mark(self, services: Services, inbox: Inbox | None) -> Mark:
         counted = sum(count_reports(self._engine, collection.id, service) for collection, service in services)
         if inbox is None:
             return Mark(Watermark(counted, counted), (UNREADABLE,))
@@ -112,7 +112,7 @@ class BesideInbox(Database):
         return Mark(watermark, tuple(notes_of(watermark, sizes)))
 
 
-def _with_mark(answer: Answer, services: Asked, mark: Mark) -> Answer:
+def _with_mark(answer: Answer, services: Services, mark: Mark) -> Answer:
     """Return an answer with its watermark; a collector counts reports as they arrive, so no crowd hides anybody."""
     if not services:
         return answer  # about tables, not about reports

@@ -13,13 +13,11 @@ import itertools
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.answers.code_cache import Fetched, fetch_code_sums
-from tacit.answers.columns import numbers_of
+from tacit.answers.columns import Values, numbers_of
 from tacit.answers.moments import Request, higher_moments
 from tacit.answers.sampling import CodeCounts
 from tacit.contract.contract import Channel
@@ -35,9 +33,6 @@ from tacit.sql.scope import Scope
 from tacit.sql.totals import Piece, Total
 
 __all__ = ["CodePlan", "Moments", "Values", "plan_by_code"]
-
-Codes = npt.NDArray[np.int64]
-Values = tuple[Any, ...]
 
 FEW_MEASURES = 4
 """Maximum totals of a join for which joining contributions and summing is as fast."""

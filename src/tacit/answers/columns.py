@@ -9,17 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from tacit.contract.oracles.base import Codes
 from tacit.estimate.functional import Vector
 
-__all__ = ["integers_of", "number_rows", "numbers_of", "rows_in_order", "rows_of"]
+__all__ = ["Values", "integers_of", "number_rows", "numbers_of", "rows_in_order", "rows_of"]
 
 DENSE = 8
 """Maximum distinct numbers per row for which rows are ordered without sorting."""
 
-Codes = npt.NDArray[np.int64]
 Values = tuple[Any, ...]
 
 

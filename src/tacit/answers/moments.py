@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.answers.sampling import Sample
+from tacit.contract.oracles.base import Codes
 from tacit.estimate.batch import VALUES_AT_ONCE, FunctionalBatch
 from tacit.estimate.blocks import Block, Shared, Way, blocks_of
 from tacit.estimate.functional import Vector
 
 __all__ = ["Request", "higher_moments"]
 
-Codes = npt.NDArray[np.int64]
 Values = npt.NDArray[Any]
 
 SIZED, SIZED_TWICE = -2, -1

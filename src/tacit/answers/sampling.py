@@ -19,13 +19,12 @@ import numpy.typing as npt
 
 from tacit.contract.contract import Channel
 from tacit.contract.oracles import Reader
+from tacit.contract.oracles.base import Codes
 from tacit.estimate.blocks import Way, known_row, rows_of_codes
 from tacit.estimate.functional import Vector
 from tacit.estimate.tallies import Tallies
 
 __all__ = ["CodeCounts", "Part", "Sample", "Stack", "enough_codes", "sample_parts"]
-
-Codes = npt.NDArray[np.int64]
 
 LEAST = 16
 """Minimum codes sampled from a view, however small its share in the variance."""

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from tacit.answers.code_sums import plan_by_code
 from tacit.answers.code_values import plan_code_values
-from tacit.answers.columns import numbers_of, rows_of
+from tacit.answers.columns import Values, numbers_of, rows_of
 from tacit.answers.rounds import across_rounds, effective_over_rounds
 from tacit.contract.panel import Design
 from tacit.engines.base import Engine
@@ -28,10 +28,8 @@ from tacit.sql.totals import Piece, Total
 
 __all__ = ["Fetch", "Sums", "SumsRequest", "Values", "fetch_by_code", "fetch_sums", "over_rounds", "stored_types"]
 
-Values = tuple[Any, ...]
-
 Fetch = Callable[
-    ["Joined", "SumsRequest", Sequence[BoundColumn], Sequence[exp.Expr]],
+    ["JoinedReports", "SumsRequest", Sequence[BoundColumn], Sequence[exp.Expr]],
     "tuple[dict[Values, Sums], list[Plan]] | None",
 ]
 """From people, request, keys and conditions to sums and plans."""
@@ -292,7 +290,7 @@ def _combine(gradients: Vector, covariance: Vector) -> Vector:
     return np.where(np.abs(combined) <= RESIDUE * size, 0.0, combined)
 
 
-class Joined(Protocol):
+class JoinedReports(Protocol):
     """Joined services in one or more rounds, and the engine that has their reports."""
 
     engine: Engine
@@ -301,7 +299,7 @@ class Joined(Protocol):
 
 
 def fetch_sums(
-    people: Joined, request: SumsRequest, keys: Sequence[BoundColumn], conditions: Sequence[exp.Expr]
+    people: JoinedReports, request: SumsRequest, keys: Sequence[BoundColumn], conditions: Sequence[exp.Expr]
 ) -> tuple[dict[Values, Sums], list[Plan]]:
     """Return the sums of each group of public values, over all rounds, and the plans that were run."""
     fetched = fetch_by_code(people, request, keys, conditions)
@@ -312,7 +310,7 @@ def fetch_sums(
 
 
 def _plans_of(
-    people: Joined, request: SumsRequest, keys: Sequence[BoundColumn], conditions: Sequence[exp.Expr]
+    people: JoinedReports, request: SumsRequest, keys: Sequence[BoundColumn], conditions: Sequence[exp.Expr]
 ) -> Iterator[Plan]:
     """Yield the plan of each round."""
     pairs = sorted(request.pairs)
@@ -321,7 +319,7 @@ def _plans_of(
 
 
 def fetch_by_code(
-    people: Joined, request: SumsRequest, keys: Sequence[BoundColumn], conditions: Sequence[exp.Expr]
+    people: JoinedReports, request: SumsRequest, keys: Sequence[BoundColumn], conditions: Sequence[exp.Expr]
 ) -> tuple[dict[Values, Sums], list[Plan]] | None:
     """Return sums and plans as `fetch_sums` does, for any number of totals; None where sums by code do not suffice."""
     pairs = sorted(request.pairs)

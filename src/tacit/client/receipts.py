@@ -10,11 +10,10 @@ from collections.abc import Container
 
 from tacit.client.coin import is_coin
 from tacit.client.transport import Answered, Transport
+from tacit.client.wallet import Person
 from tacit.errors import EngineError
 
 __all__ = ["ask_coin", "ask_receipts", "taken_services"]
-
-Person = int | str
 
 
 def ask_coin(transport: Transport, collection: str, request: str) -> str:

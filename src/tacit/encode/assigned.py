@@ -15,6 +15,7 @@ import pyarrow as pa
 from tacit.client.coin import coin_of, is_key, secret_of
 from tacit.contract.contract import Contract
 from tacit.contract.randomness import DRAW_BITS, Draws
+from tacit.encode.keys import Ints
 from tacit.errors import UsageError
 from tacit.tables.compute import pc
 from tacit.tables.statements import Sql, compose
@@ -28,7 +29,6 @@ NUMBER = "\x01"
 """Prefix of integer keys in a collector's tables, where all keys are text."""
 
 Texts: TypeAlias = pa.Array | pa.ChunkedArray
-Ints = npt.NDArray[np.int64]
 
 
 class Assignment:

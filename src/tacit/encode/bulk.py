@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from tacit.contract.contract import Channel, ServiceContract
 from tacit.contract.layouts import Derived
-from tacit.contract.oracles.base import remainder
+from tacit.contract.oracles.base import Codes, remainder
 from tacit.contract.randomness import Draws, Rng
 from tacit.encode.assigned import Assignment
 from tacit.encode.slots import FULL, MADE_UP
@@ -38,7 +38,6 @@ DRAWS = 1 << 22
 ROWS_PER_VIEW = 32
 """Minimum rows per chunk and view, so that collections of many views spend their time in numpy."""
 
-Codes = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
 """Called with the number of rows done and the total."""
 

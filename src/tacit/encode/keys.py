@@ -15,7 +15,7 @@ from tacit.encode.tables import with_plain_text
 from tacit.errors import RecordError
 from tacit.tables.compute import pc
 
-__all__ = ["check_people", "key_column", "key_order", "owners", "people_column"]
+__all__ = ["Ints", "check_people", "key_column", "key_order", "owners", "people_column"]
 
 CLAIMS = 1 << 18
 """Rows per step when looking for repeated keys; bounds its memory."""

@@ -16,13 +16,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.contract.contract import ServiceContract
 from tacit.contract.randomness import Draws, Rng
 from tacit.contract.schema import Categorical, Service
 from tacit.encode.assigned import Assignment
+from tacit.encode.keys import Ints
 
 __all__ = ["NONE", "SKIP", "Slots", "choose_rows"]
 
@@ -31,8 +31,6 @@ NONE, SKIP = 0, 1
 
 MADE_UP, FULL = 0, 1
 """Marks of double rounding: no row, so use an artificial one; the number of rows rounded to the maximum."""
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from tacit.client.labels import unit_of
 from tacit.contract.oracles.base import remainder
 from tacit.contract.randomness import Draws
 from tacit.contract.schema import Categorical, Ordinal
+from tacit.encode.keys import Ints
 from tacit.errors import RecordError, SchemaError
 from tacit.tables.compute import pc
 
@@ -26,9 +27,7 @@ __all__ = ["OFF_STEP", "CategoryReader", "OrdinalReader", "Reader", "reader_of"]
 OFF_STEP = 1e-6
 """Tolerance, in steps, within which a number counts as on a step: decimals have no exact doubles."""
 
-Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-
 
 LABELS = {"month": "%Y-%m", "hour": "%Y-%m-%dT%H"}
 """Formats of the values of each unit of time."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from tacit.contract.contract import Channel
 from tacit.contract.oracles import Oracle, Reader, Subset
+from tacit.contract.oracles.base import Codes
 from tacit.estimate.decoder import Decoder, Grid
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.estimate.reading import WHOLE_ALPHABET
@@ -27,8 +28,6 @@ from tacit.estimate.term_batch import TermBatch
 from tacit.estimate.terms import Terms
 
 __all__ = ["VALUES_AT_ONCE", "FunctionalBatch", "batch_of", "variance_shares"]
-
-Codes = npt.NDArray[np.int64]
 
 VALUES_AT_ONCE = 2**20
 """Codes times functionals whose contributions are in memory at once."""

@@ -18,9 +18,9 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.contract.oracles import Oracle
+from tacit.contract.oracles.base import Codes
 from tacit.estimate.batch import VALUES_AT_ONCE, FunctionalBatch
 from tacit.estimate.decoder import Grid
 from tacit.estimate.functional import Vector
@@ -28,8 +28,6 @@ from tacit.estimate.tallies import Tallies
 from tacit.estimate.term_batch import TermBatch
 
 __all__ = ["Block", "Reading", "Shared", "Way", "blocks_of", "known_row", "rows_of_codes", "totals_of"]
-
-Codes = npt.NDArray[np.int64]
 
 MOST_CELLS = 2**11
 """Maximum cells of an attribute for which rows of codes are kept."""

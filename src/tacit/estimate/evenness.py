@@ -20,10 +20,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.contract.contract import Channel
 from tacit.contract.oracles import Oracle
+from tacit.contract.oracles.base import Codes
 from tacit.contract.oracles.linear_hash import LinearHash
 from tacit.contract.oracles.local_hash import SEEDS, LocalHash
 from tacit.estimate.functional import Vector
@@ -35,8 +35,6 @@ ALARM = 5.0
 
 ENOUGH = 5.0
 """Minimum expected reports of a view or seed for Pearson's statistic; views with fewer are merged."""
-
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.contract.contract import Channel
 from tacit.contract.oracles import Oracle
+from tacit.contract.oracles.base import Codes
 from tacit.estimate.functional import Vector
 
 __all__ = ["Tallies", "is_read_by_code", "table_work"]
-
-Codes = npt.NDArray[np.int64]
 
 MOST_WORK = 2**22
 """Cells visited to make a table that is always worth making: 30 milliseconds."""

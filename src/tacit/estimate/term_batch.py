@@ -20,14 +20,13 @@ import numpy.typing as npt
 
 from tacit.contract.contract import ServiceContract
 from tacit.contract.oracles import Reader
+from tacit.contract.oracles.base import Codes
 from tacit.estimate.decoder import Grid, Source
 from tacit.estimate.functional import Vector
 from tacit.estimate.tallies import Tallies
 from tacit.estimate.terms import Terms
 
 __all__ = ["TermBatch"]
-
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

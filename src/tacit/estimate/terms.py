@@ -9,14 +9,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.contract.contract import ServiceContract
+from tacit.contract.oracles.base import Codes
 from tacit.estimate.functional import Term, Vector
 
 __all__ = ["Terms", "presence_of"]
-
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

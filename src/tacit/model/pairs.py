@@ -17,12 +17,11 @@ import numpy.typing as npt
 
 from tacit.contract.contract import CompiledView, ServiceContract
 from tacit.contract.oracles import Oracle
+from tacit.contract.oracles.base import Codes
 from tacit.estimate.functional import Vector
 from tacit.model.evidence import Cells, NoisyTable
 
 __all__ = ["Side", "by_class", "cell_noise", "paired_tables", "partition_of", "proportional_noise"]
-
-Codes = npt.NDArray[np.int64]
 
 DENSE_PAIRS = 2**22
 """Maximum pairs of codes that are counted in a table; more are multiplied row by row."""

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from tacit.contract.contract import CompiledView, ServiceContract
 from tacit.contract.oracles import Oracle
+from tacit.contract.oracles.base import Codes
 from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.model.evidence import Attribute, NoisyTable
@@ -32,8 +33,6 @@ __all__ = ["Counts", "Reports", "Services", "check_tables", "decode_frequencies"
 
 Counts = Mapping[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
 """For each channel, the codes that occur, in order, and their counts."""
-
-Codes = npt.NDArray[np.int64]
 
 MOST_VIEW_CELLS = 2**22
 """Maximum cells of a view that is decoded: with more, each cell would be pure noise."""

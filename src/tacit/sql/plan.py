@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
+from tacit.contract.oracles.base import Codes
 from tacit.estimate.reading import WHOLE_ALPHABET, contributions
 from tacit.sql import names
 from tacit.sql.decoding import Decoding, decode_totals
@@ -21,8 +21,6 @@ from tacit.sql.stored_types import StoredTypes, columns_in
 from tacit.sql.totals import Total
 
 __all__ = ["RULES", "Plan", "Rule", "why_no_rollup"]
-
-Codes = npt.NDArray[np.int64]
 
 Rule = Callable[[Sums, Round], Sums]
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.collection import Collection
+from tacit.contract.oracles.base import Codes
 from tacit.errors import UsageError
 from tacit.estimate.decoder import Decoder, DecoderName
 from tacit.estimate.estimate import Estimate
@@ -18,8 +19,6 @@ from tacit.sql.parse import parse
 from tacit.sql.tables import scope_of, tables_of
 
 __all__ = ["Aggregate", "Contribution"]
-
-Codes = npt.NDArray[np.int64]
 
 
 class Contribution:

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["centred_gram", "point_gram", "range_gram", "value_gram"]
+__all__ = ["Matrix", "centred_gram", "point_gram", "range_gram", "value_gram"]
 
 Matrix = npt.NDArray[np.float64]
 

@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tacit.contract.layouts.design import SetDesign, design_variances
-from tacit.contract.layouts.grams import point_gram, range_gram
-from tacit.contract.layouts.questions import Matrix, Question
+from tacit.contract.layouts.grams import Matrix, point_gram, range_gram
+from tacit.contract.layouts.questions import Question
 from tacit.contract.layouts.shifted import Shape
 
 __all__ = ["least_variance", "over_the_limit"]

@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.contract.layouts.grams import Matrix
 from tacit.contract.layouts.information import information
 from tacit.contract.layouts.shifted import Family
 
@@ -42,7 +42,6 @@ FLOOR = 0.02
 FEWEST = 0.01
 """Share of a single attribute beside a pair at least."""
 
-Matrix = npt.NDArray[np.float64]
 Set = tuple[int, ...]
 
 

@@ -7,16 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.contract.layouts.base import Asked
 from tacit.contract.layouts.calendar import calendar_gram, coarse_cells
-from tacit.contract.layouts.grams import centred_gram, point_gram, range_gram, value_gram
+from tacit.contract.layouts.grams import Matrix, centred_gram, point_gram, range_gram, value_gram
 from tacit.contract.layouts.shifted import Shape
 
 __all__ = ["Grams", "Question", "coarse_vector", "counts_values", "merge_questions", "pool_means", "standard_questions"]
-
-Matrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

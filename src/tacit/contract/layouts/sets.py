@@ -19,8 +19,9 @@ from functools import lru_cache
 import numpy as np
 
 from tacit.contract.layouts.calendar import copy_size
+from tacit.contract.layouts.grams import Matrix
 from tacit.contract.layouts.information import information
-from tacit.contract.layouts.questions import Grams, Matrix, Question
+from tacit.contract.layouts.questions import Grams, Question
 from tacit.contract.layouts.shifted import Family, coarse_copy
 
 __all__ = ["POINTS", "STEPS", "Set", "SetFamilies", "Sets", "Shares"]

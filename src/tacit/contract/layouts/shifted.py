@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tacit.contract.layouts.base import Calendar
 from tacit.contract.layouts.calendar import coarse_cells
+from tacit.contract.layouts.grams import Matrix
 from tacit.contract.layouts.levels import Levels
 
 __all__ = ["FEW_MEANS", "MANY_MEANS", "RATIO", "SOME_MEANS", "Family", "Shape", "coarse_copy", "family_of"]
@@ -32,8 +33,6 @@ LARGEST = 2_048
 
 FEW_MEANS, SOME_MEANS, MANY_MEANS = 16, 64, 128
 """Offsets of the widest runs: where anything may be asked, of one attribute, and where the mean of one will be."""
-
-Matrix = npt.NDArray[np.float64]
 
 
 class Shape(NamedTuple):

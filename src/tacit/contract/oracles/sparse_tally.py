@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["is_sparse", "sparse_tally"]
+from tacit.contract.oracles.base import Codes
 
-Codes = npt.NDArray[np.int64]
+__all__ = ["is_sparse", "sparse_tally"]
 
 LARGE, HUGE = 2**24, 2**27
 """Codes of an alphabet above which its transform takes gigabytes, and above which it is impossible."""

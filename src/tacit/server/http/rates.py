@@ -12,13 +12,12 @@ from collections.abc import Callable
 
 from tacit.errors import OverloadedError
 from tacit.server.keys import Key
+from tacit.server.store.validate import Person
 
 __all__ = ["Rate"]
 
 BUCKETS = 10_000
 """Number of buckets above which full ones are dropped; a full bucket is the same as none."""
-
-Person = int | str
 
 
 class Rate:
