@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -264,6 +265,32 @@ def test_altered_reports_are_neither_counted_again_nor_rewritten(tmp_path: Path)
     victim.write_bytes(content)
     for work in (lambda one: one.rollup("users", by=["os"]), lambda one: one.forget(7)):
         assert code_of(tmp_path / "lake", work) == "damaged-store"
+
+
+@pytest.mark.parametrize("name", ["{outside}", "../outside/file", "contracts/../../outside/file", "x\\..\\y.json", ""])
+def test_a_manifest_names_no_file_outside_of_its_lake(name: str, tmp_path: Path) -> None:
+    """Whoever can write to a bucket or a backup could have files read, overwritten or removed by those who open it."""
+    lake_with(tmp_path / "lake", (0, 300)).close()
+    copies.back_up(Folder(tmp_path / "lake"), Folder(tmp_path / "backup"))
+    outside = tmp_path / "outside" / "file"
+    outside.parent.mkdir()
+    outside.write_bytes(b"precious")
+    for place in ("lake", "backup"):
+        newest = max((tmp_path / place / "manifests").iterdir())
+        values = json.loads(newest.read_text())
+        [[_, file]] = values["contracts"]
+        file[:] = [name.format(outside=outside), 1, 8, hashlib.sha256(b"precious").hexdigest()]
+        newest.write_text(json.dumps(values))
+    for work in (
+        lambda: tc.connect(tmp_path / "lake"),
+        lambda: copies.back_up(Folder(tmp_path / "lake"), Folder(tmp_path / "again")),
+        lambda: copies.restore(Folder(tmp_path / "backup"), Folder(tmp_path / "restored")),
+        lambda: copies.verify(Folder(tmp_path / "backup")),
+    ):
+        with pytest.raises(EngineError) as refused:
+            work()
+        assert refused.value.code == "damaged-store"
+    assert outside.read_bytes() == b"precious"
 
 
 @pytest.mark.parametrize("damage", ["altered", "missing", "manifest"])

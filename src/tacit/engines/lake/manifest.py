@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
@@ -30,6 +31,9 @@ __all__ = [
     "number_of",
     "read_manifest",
 ]
+
+NAME = re.compile(r"\w{1,200}/\w{1,100}\.(parquet|json)", re.ASCII)
+"""Names of files: others could be anywhere on the disk, and would be read, overwritten or removed there."""
 
 FORMAT = 1
 """Version of the format of manifests."""
@@ -158,6 +162,8 @@ def read_manifest(storage: Storage, name: str) -> Manifest:
             message = f"The lake was written by a later version of tacit ({name}). Update tacit."
             raise EngineError(message, code="later-version")
         manifest = _from_json(values)
+        if not all(NAME.fullmatch(file.name) for file in manifest.files()):
+            raise ValueError
     except (ValueError, KeyError, TypeError):
         message = f"{name} is not a manifest of a lake, or was altered. Restore it from a backup."
         raise EngineError(message, code="damaged-store") from None
