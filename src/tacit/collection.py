@@ -15,6 +15,7 @@ import pyarrow as pa
 from tacit.answers.auto import choose_layout
 from tacit.answers.forecast.methods import Forecasting
 from tacit.answers.forecast.wanted import QuestionLike, asked_by_service
+from tacit.client.panel import round_id
 from tacit.contract.amplification import DELTA, parse_delta
 from tacit.contract.audit import Audit, audit_contract
 from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
@@ -316,7 +317,7 @@ class Collection(Forecasting):
     def _part(self, panel: Panel, number: int) -> Collection:
         share, label = self._contract.epsilon / panel.reports, panel.label(number)
         contract = replace(self._contract, epsilon=share, round=label, member=number)
-        return Collection._of(contract, self._text, id=panel.id_of(self._text, number))
+        return Collection._of(contract, self._text, id=round_id(self._text, number))
 
     def round(self, number: int) -> Collection:
         """Return one round of a panel, from 1 on."""

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.client.panel import assigned_rounds, round_id, round_label
+from tacit.client.panel import assigned_rounds, round_label
 from tacit.errors import SchemaError
 
 __all__ = ["MAX_ROUNDS", "Design", "Enrolled", "Panel"]
@@ -107,7 +107,3 @@ class Panel:
     def label(self, number: int) -> str:
         """Return the name of a round: those of a panel sort in their order."""
         return round_label(self.name, self.rounds, number)
-
-    def id_of(self, text: str, number: int) -> str:
-        """Return the id of a round, given the contract's text."""
-        return round_id(text, number)

@@ -114,7 +114,7 @@ class _Reader:
         )
         if group and any(value for word, value in group.args.items() if word != "expressions"):
             raise _Outside(group)
-        grouped = [self._place(node) for node in group.expressions] if group else []
+        grouped = [sql_of(node) for node in group.expressions] if group else []
         return {
             "outputs": [self._output(node, grouped) for node in statement.expressions],
             "tables": self._tables(statement),
@@ -124,9 +124,6 @@ class _Reader:
             "order": [self._order(item) for item in order.expressions] if order else [],
             "limit": self._limit(limit),
         }
-
-    def _place(self, node: exp.Expr) -> str:
-        return sql_of(node)
 
     def _output(self, node: exp.Expr, grouped: list[str]) -> Model:
         name, inner = (node.alias, node.this) if isinstance(node, exp.Alias) else ("", node)
@@ -213,7 +210,7 @@ class _Reader:
         return {"text": literal[0]} if literal[1] else {"number": literal[0]}
 
     def _order(self, item: exp.Expr) -> Model:
-        return {"by": self._place(item.this), "descending": bool(item.args.get("desc"))}
+        return {"by": sql_of(item.this), "descending": bool(item.args.get("desc"))}
 
     def _limit(self, node: exp.Expr | None) -> int | None:
         count = node.args.get("expression") if node else None

@@ -52,18 +52,18 @@ def text_of(model: object) -> str:
     if not outputs or not tables:
         message = "A question needs at least one output and one table."
         raise _wrong(message)
-    lines = [f"SELECT {', '.join(map(_sql, outputs))}", f"FROM {_table(tables[0])}"]
+    lines = [f"SELECT {', '.join(map(sql_of, outputs))}", f"FROM {_table(tables[0])}"]
     lines += [f"JOIN {_join(table)}" for table in tables[1:]]
     if fields.get("where") is not None:
-        lines.append(f"WHERE {_sql(_condition(fields['where']))}")
-    group = [_sql(_expression(item)) for item in _list(fields, "group")]
+        lines.append(f"WHERE {sql_of(_condition(fields['where']))}")
+    group = [sql_of(_expression(item)) for item in _list(fields, "group")]
     if group:
         lines.append(f"GROUP BY {', '.join(group)}")
     if fields.get("having") is not None:
-        lines.append(f"HAVING {_sql(_condition(fields['having']))}")
+        lines.append(f"HAVING {sql_of(_condition(fields['having']))}")
     order = [_object(item, "An order") for item in _list(fields, "order")]
     if order:
-        keys = [_sql(_expression(item.get("by"))) + (" DESC" if item.get("descending") else "") for item in order]
+        keys = [sql_of(_expression(item.get("by"))) + (" DESC" if item.get("descending") else "") for item in order]
         lines.append(f"ORDER BY {', '.join(keys)}")
     limit = fields.get("limit")
     if limit is not None:
@@ -93,10 +93,6 @@ def _list(fields: Mapping[str, Any], word: str) -> Sequence[Any]:
         message = f"{word} must be a list."
         raise _wrong(message)
     return items
-
-
-def _sql(node: exp.Expr) -> str:
-    return sql_of(node)
 
 
 def _expression(text: object) -> exp.Expr:
@@ -163,17 +159,17 @@ def _measure(measure: Mapping[str, Any]) -> exp.Expr:
 
 def _table(table: Mapping[str, Any]) -> str:
     alias = table.get("alias")
-    return _sql(_identifier(table.get("name"))) + (f" AS {_sql(_identifier(alias))}" if alias else "")
+    return sql_of(_identifier(table.get("name"))) + (f" AS {sql_of(_identifier(alias))}" if alias else "")
 
 
 def _join(table: Mapping[str, Any]) -> str:
     if table.get("using") is not None:
-        return f"{_table(table)} USING ({_sql(_identifier(table['using']))})"
+        return f"{_table(table)} USING ({sql_of(_identifier(table['using']))})"
     sides = _list(table, "on")
     if len(sides) != 2:
         message = "A joined table needs using (the name of a key) or on (two columns)."
         raise _wrong(message)
-    return f"{_table(table)} ON {_sql(_column(sides[0]))} = {_sql(_column(sides[1]))}"
+    return f"{_table(table)} ON {sql_of(_column(sides[0]))} = {sql_of(_column(sides[1]))}"
 
 
 def _condition(model: object, depth: int = 0) -> exp.Expr:
