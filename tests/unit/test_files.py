@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,51 @@ def test_csv_files_are_read_however_they_are_written(name: str, data: str, encod
     assert table.column_names == ["id", "price", "city"]
     assert table["price"].to_pylist() == [i + 0.5 for i in ROWS]
     assert set(table["city"].to_pylist()) == {"Köln"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "separator", "values"),
+    [
+        (["581,66", "1.268,64", "12.001.430,93"], ";", [581.66, 1268.64, 12001430.93]),
+        (["1.268,64", "12.001.430,93"], ";", [1268.64, 12001430.93]),
+        (["-1,268.64", "7", ""], ",", [-1268.64, 7.0, None]),
+        (["1,268", "12,001,430"], ",", [1268, 12001430]),
+        (["1,268", "12,00,430"], ",", None),
+        (["9,999,999,999,999,999,999,999", "1"], ",", None),
+        (["09.12.2026", "1.2.2026", ""], ";", [date(2026, 12, 9), date(2026, 2, 1), None]),
+        (["31.02.2026", "01.02.2026"], ";", None),
+        (["28/03/2026", "04/05/2026"], ",", [date(2026, 3, 28), date(2026, 5, 4)]),
+        (["03/28/2026", "04/05/2026"], ",", [date(2026, 3, 28), date(2026, 4, 5)]),
+        (["03/08/2026", "04/05/2026"], ",", None),  # either
+        (["28/03/2026", "03/28/2026"], ",", None),
+        (["2026/3/28", "2026/04/05"], ",", [date(2026, 3, 28), date(2026, 4, 5)]),
+    ],
+)
+def test_numbers_and_dates_of_spreadsheets_are_read(
+    texts: list[str], separator: str, values: list[object] | None, tmp_path: Path
+) -> None:
+    lines = [f'{i}{separator}"{text}"' for i, text in enumerate(texts)]
+    (tmp_path / "t.csv").write_text("\n".join([f"id{separator}x", *lines]))
+    column = read_file("t", tmp_path / "t.csv").column("x")
+    expected = [text or None for text in texts] if values is None else values
+    assert [str(value) for value in column.to_pylist()] == [str(value) for value in expected]
+
+
+def test_quoted_lines_are_read_from_files_of_several_blocks(tmp_path: Path) -> None:
+    lines = [f'{i};"one\ntwo";{i % 7}' for i in range(150_000)]
+    (tmp_path / "t.csv").write_text("\n".join(["id;note;x", *lines]))
+    table = read_file("t", tmp_path / "t.csv")
+    assert table.num_rows == 150_000
+    assert set(table["note"].to_pylist()) == {"one\ntwo"}
+
+
+def test_columns_of_records_are_columns_of_their_own(tmp_path: Path) -> None:
+    lines = [f'{{"uid": {i}, "device": {{"os": "{"ab"[i % 2]}", "at": {{"x": {i % 5}}}}}}}' for i in range(200)]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines))
+    schema = tc.Schema.from_table(events=tmp_path / "t.jsonl")
+    assert [attribute.name for attribute in schema["events"].attributes] == ["device_os", "device_at_x"]
+    collection = tc.Collection(schema, epsilon=4)
+    assert collection.encode(**collection.prepare(events=tmp_path / "t.jsonl"))["events"].num_rows == 200
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,19 @@ def test_rare_texts_are_not_listed_and_many_texts_are_left_out() -> None:
         "other": "other",
     }
     assert propose_column("x", pa.chunked_array([[f"text {i}" for i in range(900)]])).left_out
+    assert propose_column("x", pa.chunked_array([["a"] * 900])).left_out == "it is the same in all rows"
     assert settings([None, "a"] * 50) == {"kind": "categorical", "values": ["a"], "null": True}
     assert settings([math.nan, 3.0] * 50)["null"]
+
+
+def test_numbers_that_identify_are_categories() -> None:
+    zones = [zone for zone in range(100) for _ in range(100 - zone)]
+    found = settings(zones, "zone_id")
+    assert found["kind"] == "categorical"
+    assert len(found["values"]) == 63
+    assert found["other"] == "other"
+    assert "14 % of the rows" in propose_column("zone_id", pa.chunked_array([zones])).hint
+    assert settings(zones, "zones")["high"] == 100
 
 
 def test_small_tables_tell_nothing_of_their_extremes() -> None:

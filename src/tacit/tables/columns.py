@@ -97,6 +97,8 @@ def _texts(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed
     """List the texts that occur in enough rows; the others become one value."""
     counts = pc.value_counts(column.drop_null().combine_chunks())
     ordered = sorted(zip(counts.field("counts").to_pylist(), counts.field("values").to_pylist(), strict=True))[::-1]
+    if len(ordered) == 1 and not null:
+        return Proposed(name, {}, left_out="it is the same in all rows")
     listed = [text for count, text in ordered[: MOST_CATEGORIES - 1] if count >= _few(len(column))]
     covered = sum(count for count, _ in ordered[: len(listed)])
     if len(ordered) > MOST_CATEGORIES and covered < len(column) // 2:
@@ -108,7 +110,11 @@ def _texts(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed
     settings: dict[str, Any] = {"kind": "categorical", "values": sorted(listed)}
     if len(listed) < len(ordered):
         settings["other"] = next(word for word in ("other", "other value", "any other value") if word not in listed)
-    return Proposed(name, settings | null, hint=f"the data has {len(ordered)} texts")
+    hint = f"the data has {len(ordered):,} different value{'s' if len(ordered) > 1 else ''}"
+    if len(ordered) > MOST_CATEGORIES:
+        unlisted = 100 - 100 * covered / sum(count for count, _ in ordered)
+        hint += f"; {unlisted:.2g} % of the rows have one that is not listed"
+    return Proposed(name, settings | null, hint=hint)
 
 
 def _numbers(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed:
@@ -118,8 +124,11 @@ def _numbers(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Propos
     if not len(numbers):
         return Proposed(name, {}, left_out="it has no finite number")
     is_integer = pa.types.is_integer(column.type)
-    if IDENTIFIER.search(name.lower()) and pc.count_distinct(numbers).as_py() > MOST_EXACT_VALUES:
-        return Proposed(name, {}, left_out="it looks like an identifier, whose totals and averages mean nothing")
+    if IDENTIFIER.search(name.lower()):
+        if pc.count_distinct(numbers).as_py() > MOST_EXACT_VALUES:
+            return Proposed(name, {}, left_out="it looks like an identifier, whose totals and averages mean nothing")
+        if is_integer:
+            return _texts(name, column.cast(pa.large_string()), null)
     first, last = pc.quantile(numbers, q=list(MIDDLE)).to_pylist()
     bounds = _known_bounds(name, first, last) or (_codes(column) if is_integer else None)
     low, high = bounds or _round_bounds(first, last, is_integer=is_integer)
@@ -196,6 +205,5 @@ def _dates(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed
     ends = pc.quantile(days, q=list(MIDDLE), interpolation="nearest").to_pylist()
     first, last = (datetime.date(1970, 1, 1) + datetime.timedelta(days=int(end)) for end in ends)
     settings = {"kind": "date", "low": datetime.date(first.year, 1, 1), "high": datetime.date(last.year, 12, 31)}
-    return Proposed(
-        name, settings | {"outside": "clamp"} | null, hint=f"99 % of the data is from {first.year} to {last.year}"
-    )
+    years = f"{first.year}" if first.year == last.year else f"{first.year} to {last.year}"
+    return Proposed(name, settings | {"outside": "clamp"} | null, hint=f"99 % of the data is from {years}")

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tacit.errors import RecordError
 from tacit.tables.compute import csv, json, parquet, pc
+from tacit.tables.spellings import DECIMAL_COMMA, read_spellings
 
 __all__ = ["SUFFIXES", "read_file"]
 
@@ -17,9 +18,6 @@ SAMPLE = 2**16
 """Bytes of a CSV file that its dialect is detected from."""
 
 SEPARATORS = ",;\t|"
-
-DECIMAL = re.compile(r"-?\d+,\d+\Z")
-"""A number with a decimal comma."""
 
 ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 JSON_ROW = re.compile(r"in row (\d+)")
@@ -63,9 +61,10 @@ def _read_csv(path: Path) -> pa.Table:
     lines = sample.splitlines()
     separator = max(SEPARATORS, key=lambda character: (lines[0].count(character), -SEPARATORS.index(character)))
     fields = [field.strip('" ') for line in lines[1:100] for field in line.split(separator)]
-    comma = separator != "," and any(map(DECIMAL.match, fields))
+    comma = separator != "," and any(map(DECIMAL_COMMA.match, fields))
     convert = csv.ConvertOptions(decimal_point="," if comma else ".")
-    parse = csv.ParseOptions(delimiter=separator)
+    quoted_lines = any(line.count('"') % 2 for line in lines[:-1])
+    parse = csv.ParseOptions(delimiter=separator, newlines_in_values=quoted_lines)
     try:
         table = csv.read_csv(path, parse_options=parse, convert_options=convert)
     except pa.ArrowInvalid:  # one thread knows the number of the line
@@ -76,7 +75,7 @@ def _read_csv(path: Path) -> pa.Table:
             table = csv.read_csv(path, read, parse, convert)
         except (UnicodeDecodeError, pa.ArrowException):
             return table
-    return _without_blanks(table)
+    return read_spellings(_without_blanks(table), "," if comma else ".")
 
 
 def _without_blanks(table: pa.Table) -> pa.Table:

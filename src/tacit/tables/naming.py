@@ -39,7 +39,9 @@ def allowed_name(name: str, taken: Iterable[str] = ()) -> str:
 
 
 def with_allowed_names(table: pa.Table) -> pa.Table:
-    """Return a table whose columns have allowed names; refuse two columns of one name."""
+    """Return a table whose columns have allowed names, those of a record on their own; refuse two of one name."""
+    while any(pa.types.is_struct(field.type) for field in table.schema):
+        table = table.flatten()  # device = {os: …} becomes device.os
     counts = Counter(name.lower() for name in table.column_names)
     if len(counts) != len(table.column_names):
         [(name, _)] = counts.most_common(1)

@@ -74,8 +74,10 @@ def _questions_about(service: Service) -> Iterator[str]:
         condition = f" WHERE {_spell(numbers[0].name)} >= {_middle(numbers[0])}"
         yield _select(f"AVG({_spell(numbers[1].name)}) AS average", name, condition)
     yield from (_by(name, _spell(attribute.name), "COUNT(*) AS total") for attribute in groups[1:])
-    known = [a for a in service.sensitive if a.null or not service.one_to_one]  # other attributes are never NULL
-    yield from (_select(f"COUNT({_spell(attribute.name)}) AS present", name) for attribute in known)
+    if not service.one_to_one:
+        yield _select("COUNT(*) AS total", name)
+    nullable = [attribute for attribute in service.sensitive if attribute.null]
+    yield from (_select(f"COUNT({_spell(attribute.name)}) AS present", name) for attribute in nullable)
 
 
 def _select(columns: str, source: str, clauses: str = "") -> str:

@@ -179,7 +179,8 @@ class _Trials:
         if good:
             advice = f"Good with {', or '.join(good)}"
         elif best and best[1].relative < expected.relative:
-            advice = f"Even with {best[0]} ± {_percent(best[1].relative)} ({best[1].word}); ask about fewer groups"
+            instead = "ask about fewer groups" if expected.groups > 1 else "ask more people, or about coarser values"
+            advice = f"Even with {best[0]} ± {_percent(best[1].relative)} ({best[1].word}); {instead}"
         else:
             advice = "Ask about larger groups or coarser values"
         return replace(expected, advice=(advice,))
