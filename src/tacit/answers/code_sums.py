@@ -105,6 +105,7 @@ class CodePlan:
     ) -> None:
         self.plan, self.side, self._weight, self._pairs, self._batch = plan, side, weight, pairs, batch
         self._squared, self._second = squared
+        batch.share_contributions(self._squared, self._second)
         self._place = {total: place for place, total in enumerate(self._squared)}
         both = {_in_order(weight[i], weight[j]) for i, j in pairs}
         self._weight_pairs = sorted((i, j) for i, j in both if i is not None and j is not None)

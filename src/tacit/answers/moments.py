@@ -315,8 +315,13 @@ def _of_views(batch: FunctionalBatch, views: tuple[int, ...], sample: Sample) ->
             yield _Alike(zeros, ones, every, [(view,) for view in chosen], segments)
 
 
+def _contributions(batch: FunctionalBatch, view: int, sample: Sample) -> Values:
+    return batch.contributions_of(view, len(sample.parts[view].codes), sample.reader(view), sample.precision(view))
+
+
 def _segment_of_view(batch: FunctionalBatch, view: int, sample: Sample) -> _Segment:
     part = sample.parts[view]
-    values = batch.contributions_of(view, len(part.codes), sample.reader(view), sample.precision(view))
+    of_totals = batch.take_contributions(sample.people[0], view, part.codes) if len(sample.people) == 1 else None
+    values = of_totals if of_totals is not None else _contributions(batch, view, sample)
     known = np.stack([batch.totals_of_view(person, view) for person in sample.people]) if part.is_sample else None
     return _Segment((view,), ((values, None),), known)

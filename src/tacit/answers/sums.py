@@ -175,7 +175,7 @@ class Sums:
     ) -> list[list[float]]:
         """Return the covariance of few combinations, as `covariance` does, without arrays: that is faster."""
         exact, safe = (matrix.tolist() for matrix in self.moments(place))
-        noisy = [any(weight != 0 and self.noisy[i] for weight, i in zip(row, place, strict=True)) for row in rows]
+        noisy = [any(itertools.compress(row, map(self.noisy.__getitem__, place))) for row in rows]
         matrix = _small_combine(rows, exact)
         variances = [row[i] for i, row in enumerate(matrix)]
         if (

@@ -32,8 +32,35 @@ __all__ = ["VALUES_AT_ONCE", "FunctionalBatch", "batch_of", "variance_shares"]
 VALUES_AT_ONCE = 2**20
 """Codes times functionals whose contributions are in memory at once."""
 
+VALUES_KEPT = 2**23
+"""Maximum contributions that are kept between reading totals and their errors: 64 megabytes."""
+
 MOST_COMBINATIONS = 2**20
 """Maximum combinations of vectors in one batch of terms; larger batches are split in two."""
+
+
+class _Kept:
+    """What codes contribute to some functionals of a batch, for the reports of one group, and their totals."""
+
+    def __init__(self, columns: list[int], totals: WeakKeyDictionary[Tallies, dict[int, Vector]]) -> None:
+        self._columns, self._totals, self._left = columns, totals, VALUES_KEPT
+        self._values: WeakKeyDictionary[Tallies, dict[int, Vector]] = WeakKeyDictionary()
+
+    def add(self, tallies: Tallies, view: int, values: Vector) -> None:
+        """Keep the contributions of a view's codes if they are few enough, and of no second group."""
+        size = len(values) * len(self._columns)
+        if size <= self._left and (tallies in self._values or not self._values):
+            self._left -= size
+            self._values.setdefault(tallies, {})[view] = values[:, self._columns]
+
+    def totals(self, tallies: Tallies, view: int) -> Vector | None:
+        """Return the sums of contributions over all reports of a view, if the batch has them."""
+        known = self._totals.get(tallies, {}).get(view)
+        return None if known is None else known[self._columns]
+
+    def take(self, tallies: Tallies, view: int) -> Vector | None:
+        """Return the contributions of all codes of a view that occur, which are then kept no longer."""
+        return self._values.get(tallies, {}).pop(view, None)
 
 
 class FunctionalBatch:
@@ -49,6 +76,8 @@ class FunctionalBatch:
         self.count, self._constants, self.terms, self.attribute_sets = count, constants, terms, attribute_sets
         self._besides: dict[frozenset[int], Vector] = {}
         self._of_views: WeakKeyDictionary[Tallies, dict[int, Vector]] = WeakKeyDictionary()
+        self._kept: _Kept | None = None
+        self._shared: _Kept | None = None
 
     def _beside(self, view: int) -> Vector:
         """Return the contribution of terms that do not read a view, equal for all its codes."""
@@ -77,6 +106,8 @@ class FunctionalBatch:
     def totals_of_view(self, tallies: Tallies, view: int) -> Vector:
         """Return the sum of contributions over all reports of one view, which totals and their errors both need."""
         known = self._of_views.setdefault(tallies, {})
+        if view not in known and self._shared and (shared := self._shared.totals(tallies, view)) is not None:
+            known[view] = shared
         if view not in known:
             if tallies.is_read_by_code(view):
                 known[view] = self._sum_codes(tallies, view)
@@ -91,11 +122,26 @@ class FunctionalBatch:
         return known[view]
 
     def _sum_codes(self, tallies: Tallies, view: int) -> Vector:
-        """Return the sum of contributions over all reports of one view, code by code."""
+        """Return the sum of contributions over all reports of one view, code by code; keep some for their squares."""
         added = np.zeros(self.count)
         for codes, weights in tallies.codes_of(view, max(1, VALUES_AT_ONCE // max(1, self.count))):
-            added += weights @ self.contributions(view, codes)
+            values = self.contributions(view, codes)
+            added += weights @ values
+            if self._kept is not None and len(codes) == tallies.codes(view):
+                self._kept.add(tallies, view, values)
         return added
+
+    def share_contributions(self, columns: Sequence[int], other: FunctionalBatch) -> None:
+        """Keep what codes contribute to some functionals, which are those of another batch, for it to take."""
+        self._kept = other._shared = _Kept(list(columns), self._of_views)
+
+    def take_contributions(self, tallies: Tallies, view: int, codes: Codes) -> Vector | None:
+        """Return the contributions of some of a view's codes if its totals have kept them; they are kept no longer."""
+        values = None if self._shared is None else self._shared.take(tallies, view)
+        if values is None:
+            return None
+        [(every, _)] = tallies.codes_of(view, len(values))
+        return values if len(codes) == len(every) else values[np.searchsorted(every, codes)]
 
     def reads_codes(self) -> npt.NDArray[np.bool_]:
         """Return, for each functional, whether it reads any codes."""

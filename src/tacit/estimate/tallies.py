@@ -75,7 +75,11 @@ class Tallies:
 
     def is_read_by_code(self, view: int) -> bool:
         """Return whether a view has too many cells for a table."""
-        return is_read_by_code(self.channel.views[view].oracle, int(self._bounds[view + 1] - self._bounds[view]))
+        return is_read_by_code(self.channel.views[view].oracle, self.codes(view))
+
+    def codes(self, view: int) -> int:
+        """Return the number of codes of a view that occur."""
+        return int(self._bounds[view + 1] - self._bounds[view])
 
     def codes_of(self, view: int, at_once: int) -> Iterator[tuple[Codes, Vector]]:
         """Yield the codes of a view, numbered within it, and their weights, some at a time."""

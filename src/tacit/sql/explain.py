@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tacit.estimate.batch import batch_of
 from tacit.estimate.functional import Functional, Vector
 from tacit.sql.plan import Plan, why_no_rollup
 from tacit.sql.printing import condition_text, print_query
@@ -66,13 +67,12 @@ def explain_plan(plan: Plan, totals: Sequence[Total]) -> str:
     """Return the explanation of one round's plan."""
     lines = [f"round {plan.round.name}"]
     for number, stored in enumerate(plan.round.stored):
-        service, factors = stored.service, plan.decoding.factors[number]
-        views = {(c, v) for factor in factors for c, reading in factor.readings.items() for v in reading.products}
+        service, (factors, views) = stored.service, _reads(plan, number)
         count = sum(len(channel.views) for channel in service.channels)
         codes = sum(service.channels[channel].alphabet for channel in {channel for channel, _ in views})
         lines.append(
             f"service {service.service.name}: mechanism {service.layout}, decoder {stored.decoder.name}; "
-            f"views read: {len(views)} of {count}; contributions: {len(factors)} per code, {codes:,} codes"
+            f"views read: {len(views)} of {count}; contributions: {factors} per code, {codes:,} codes"
         )
     lines.append(_rollup_line(plan))
     lines += [f"total {i}: {describe(plan.scope, total)}" for i, total in enumerate(totals[:12])]
@@ -86,6 +86,22 @@ def explain_plan(plan: Plan, totals: Sequence[Total]) -> str:
         way = "the engine joins and sums contributions"
     text, parameters = print_query(plan.query)
     return "\n".join([*lines, f"{way}; parameters: {len(parameters)}", text])
+
+
+def _reads(plan: Plan, number: int) -> tuple[int, set[tuple[int, int]]]:
+    """Return how many factors a service's codes have, and the channels and views that these read."""
+    batch, functionals = None, [total.functional for total in plan.totals]
+    if plan.from_tables and len(plan.round.stored) == 1:  # many totals: decoding them one by one takes seconds
+        batch = batch_of(plan.round.stored[0].decoder, [functional for functional in functionals if functional])
+    if batch is not None and None not in functionals:
+        return len({total.key for total in plan.totals}), {(0, view) for view in batch.views}
+    factors = plan.decoding.factors[number]
+    return len(factors), {
+        (channel, view)
+        for factor in factors
+        for channel, reading in factor.readings.items()
+        for view in reading.products
+    }
 
 
 def _rollup_line(plan: Plan) -> str:

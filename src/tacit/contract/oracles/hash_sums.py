@@ -211,13 +211,16 @@ class HashedCodes:
             for other in behind:
                 first *= other
             return np.fft.irfft(first, self.g, axis=1).astype(dtype)
-        unit, *others = (part.chosen[self.blocks[part.attribute]] for part in parts)
-        for shifted in others:
-            added = np.zeros_like(unit)
-            for k in range(self.g):
-                added += unit[:, [k]] * np.roll(shifted, k, axis=1)
+        if len(parts) == 1:
+            return parts[0].chosen[self.blocks[parts[0].attribute]]
+        unit, *others = (part.chosen.T.take(self.blocks[part.attribute], axis=2) for part in parts)
+        for shifted in others:  # vectors x hashes x seeds: long rows are multiplied fast
+            twice = np.concatenate([shifted, shifted], axis=1)  # so that shifts are views
+            added = unit[:, [0]] * shifted
+            for k in range(1, self.g):
+                added += unit[:, [k]] * twice[:, self.g - k : 2 * self.g - k]
             unit = added
-        return unit
+        return np.ascontiguousarray(unit.T)
 
     def margins(self, axis: int | None, vectors: Sequence[Sums]) -> Sums:
         """Return for each code and cell of one attribute the sum of the others' vectors over the cells it supports."""

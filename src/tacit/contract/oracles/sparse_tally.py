@@ -21,6 +21,9 @@ LARGE, HUGE = 2**24, 2**27
 WORK, WORK_OF_LARGE = 6, 64
 """Hashes of a cell that may be computed instead of transforming one code: as fast; and slower, in less memory."""
 
+SHORT = 2**15
+"""Number of hash values below which sums of two hashes are short integers."""
+
 CELLS_AT_ONCE = 2**22
 """Codes times cells that are hashed at once."""
 
@@ -43,17 +46,20 @@ def sparse_tally(
     number, reply = np.divmod(codes[telling] - 1, g)
     weights, domain = people[telling], int(np.prod(sizes))
     total = np.full(domain, float(people[~telling].sum()))
+    kind = np.uint16 if g < SHORT else np.uint64
     step = max(1, CELLS_AT_ONCE // domain)
     for start in range(0, len(number), step):
         batch = number[start : start + step]
         nowhere = [np.zeros(len(batch), dtype=np.int64) for _ in sizes]
         first = hashed(batch, nowhere)
-        sums = first[:, None]
+        sums = first[:, None].astype(kind)
         for i, size in enumerate(sizes):
             cells = [
                 np.tile(np.arange(size), len(batch)) if i == j else np.repeat(z, size) for j, z in enumerate(nowhere)
             ]
-            row = hashed(np.repeat(batch, size), cells).reshape(-1, size) - first[:, None]
+            row = np.mod(hashed(np.repeat(batch, size), cells).reshape(-1, size) - first[:, None], g).astype(kind)
             sums = (sums[:, :, None] + row[:, None, :]).reshape(len(batch), -1)
-        total += weights[start : start + step] @ (np.mod(sums, g) == reply[start : start + step, None])
+            sums = np.minimum(sums, sums - kind(g))  # modulo g: differences below zero are large
+        fits = np.flatnonzero(sums == reply[start : start + step, None].astype(kind))
+        total += np.bincount(fits % domain, weights[start : start + step][fits // domain], minlength=domain)
     return total
