@@ -215,7 +215,7 @@ class CodePlan:
         return 1 + len(self.plan.totals) + len(self._weight_pairs) + self._fourth_weights.index(index)
 
     def noisy(self) -> tuple[bool, ...]:
-        """Tell of each total whether it reads any codes."""
+        """Return, for each total, whether it reads any codes."""
         reads = self._batch.reads_codes()
         others = [False if index is None else self.plan.decoding.reads_codes[index] for index in self._weight]
         return tuple(bool(mine) or other for mine, other in zip(reads, others, strict=True))

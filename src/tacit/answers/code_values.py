@@ -46,7 +46,7 @@ class CodeValues:
         return Sums(self.plan.reports.people, self.plan.reports.keys, code=0)
 
     def noisy(self) -> tuple[bool, ...]:
-        """Tell of each total whether it reads any codes."""
+        """Return, for each total, whether it reads any codes."""
         return self.plan.decoding.reads_codes
 
     def run(self, engine: Engine) -> dict[Values, Moments]:

@@ -96,7 +96,7 @@ class ReportRules:
         return type(slot) is int and 0 <= slot < self.sends
 
     def knows_codes(self, codes: Any) -> TypeGuard[list[int]]:
-        """Tell whether there is a code of its alphabet for each channel."""
+        """Return whether there is a code of its alphabet for each channel."""
         if not isinstance(codes, list) or len(codes) != len(self.alphabets):
             return False
         for code, most in zip(codes, self.alphabets, strict=True):  # `all` takes three times as long
@@ -105,14 +105,14 @@ class ReportRules:
         return True
 
     def follows(self, codes: Sequence[int], coin: str, slot: int) -> bool:
-        """Tell whether known codes are of the views and seeds that a person's coin assigns."""
+        """Return whether known codes are of the views and seeds that a person's coin assigns."""
         for number, (channel, code) in enumerate(zip(self._compiled.channels, codes, strict=True)):
             if not channel.follows_one(code, *assigned_draws(coin, self.name, slot, number)):
                 return False
         return True
 
     def fits_public(self, public: Any) -> bool:
-        """Tell whether there is a value for each public column that its declaration allows, and nothing else.
+        """Return whether there is a value for each public column that its declaration allows, and nothing else.
 
         The result does not depend on other reports.
         """
@@ -123,7 +123,7 @@ class ReportRules:
         return all(attribute.accepts(public[name]) for name, attribute in self.public.items())
 
     def knows_all(self, slot: Column, channel: Column, code: Column) -> bool:
-        """Tell whether all rows have a slot, a channel and a code of its alphabet."""
+        """Return whether all rows have a slot, a channel and a code of its alphabet."""
         slots, channels, codes = (np.asarray(column).astype(np.int64) for column in (slot, channel, code))
         alphabets = np.array(self.alphabets)
         known = (channels >= 0) & (channels < len(alphabets)) & (slots >= 0) & (slots < self.sends)
@@ -274,7 +274,7 @@ class ReportTable:
         return self
 
     def _follows(self, assignment: Assignment) -> bool:
-        """Tell whether all codes are of the views and seeds that are assigned."""
+        """Return whether all codes are of the views and seeds that are assigned."""
         service, table = self.compiled.service, self.arrow
         slots, numbers, codes = (np.asarray(table[word]).astype(np.int64) for word in NUMBERS)
         views, seeds = assignment.draws(assignment.coins(table[service.key]), service.name, slots, numbers)
@@ -285,7 +285,7 @@ class ReportTable:
         return True
 
     def _is_complete(self) -> bool:
-        """Tell whether people have all channels and slots, with the same public columns in all of them."""
+        """Return whether people have all channels and slots, with the same public columns in all of them."""
         table, service = self.arrow, self.compiled.service
         shared = [service.key, *(attribute.name for attribute in service.public)]
         ordered = table.sort_by([(word, "ascending") for word in ("channel", "slot", service.key)])

@@ -134,7 +134,7 @@ def columns_alone(node: exp.Expr | None, shapes: Sequence[Shape]) -> tuple[tuple
 
 
 def _has_no_rows(node: exp.Expr) -> bool:
-    """Tell whether LIMIT or WHERE leave nothing, whatever the table holds."""
+    """Return whether LIMIT or WHERE leave nothing, whatever the table holds."""
     limit, where = node.args.get("limit"), node.args.get("where")
     if limit is not None and limit.expression is not None and limit.expression.name == "0":
         return True

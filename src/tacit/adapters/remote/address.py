@@ -21,7 +21,7 @@ LONGEST_KEY = 512
 
 
 def is_address(value: Any) -> bool:
-    """Tell whether a value is the address of a collector, not a file.
+    """Return whether a value is the address of a collector, not a file.
 
     Examples
     --------

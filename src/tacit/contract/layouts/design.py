@@ -1,8 +1,8 @@
-"""How likely views should be: least mean variance of the answers that are wanted, by a convex design.
+"""The probabilities of views that minimise the mean variance of the wanted answers: a convex design problem.
 
-Probabilities pi of views add their information up to ``G = sum_v pi_v u_v W_v'W_v``, and a question f has variance
-``f' G^-1 f`` per report (`tacit.contract.layouts.sets`). Questions count relative to their variances with nested levels
-that are equally likely, and are weighed up until none is worse than there.
+Views with probabilities pi carry the information ``G = sum_v pi_v u_v W_v'W_v``, and a question f has variance
+``f' G^-1 f`` per report (`tacit.contract.layouts.sets`). Variances are relative to those with equally likely nested
+levels, and weights of questions are raised until none is worse than there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DRAFT_STEPS, FEW_STEPS = 16, 8
 the final design."""
 
 MANY_SETS = 31
-"""Sets of attributes above which one design must do."""
+"""Sets of attributes above which only one design is computed."""
 
 LEAST_GROUP = 0.01
 """Share of a set's people below which a width is left out."""
@@ -39,7 +39,7 @@ LEAST_SET = 0.05
 
 UNASKED = 0.05
 """Share of all people who report sets of one or two attributes that no question is about, so that these can be asked
-later; sets that tell enough about questions have more."""
+later; sets that are informative about questions have more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +61,11 @@ def design_sets(
     people: tuple[int, Sequence[bool]] | None = None,
     draft: bool = False,
 ) -> list[SetDesign]:
-    """Return how likely each set of attributes, and each width of its attributes, should be.
+    """Return the probability of each set of attributes, and of each width of its attributes.
 
     Questions are over coarse copies of the attributes. Sets that no question is about keep a small share. With
     ``points``, single values of attributes that are larger than their copies keep the share that they have among nested
-    levels. ``people`` is their expected number, with what attributes are ordered. A ``draft`` takes fewer steps.
+    levels. ``people`` is their expected number, with which attributes are ordered. A ``draft`` takes fewer steps.
     """
     nested = Sets({shown: [family.nested for family in of_set] for shown, of_set in families.items()}, epsilon)
     levels = {shown: math.prod(len(axis.shares) for axis in axes) for shown, axes in nested.axes.items()}

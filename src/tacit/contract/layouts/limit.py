@@ -25,10 +25,10 @@ from tacit.contract.layouts.shifted import Shape
 __all__ = ["least_variance", "over_the_limit"]
 
 MOST_SETS = 36
-"""Sets of attributes that stand for all."""
+"""Maximum sets of attributes that are compared."""
 
 FARTHEST = 20.0
-"""Ratio above which the limit says nothing."""
+"""Ratio above which the limit is uninformative."""
 
 Gram = Callable[[int, bool], Matrix]
 
@@ -67,7 +67,7 @@ def _most_trace(values: int, epsilon: float) -> float:
 def over_the_limit(designs: Sequence[SetDesign], shapes: Sequence[Shape], epsilon: float) -> dict[str, float]:
     """Return the expected variance over the limit of each class of questions, in the geometric mean over attributes.
 
-    ``shapes`` are those of coarse copies. Classes for which the limit says nothing are left out.
+    ``shapes`` are those of coarse copies. Classes for which the limit is uninformative are left out.
     """
     classes: dict[str, list[Question]] = {}
     for attributes in [design.attributes for design in designs if len(design.attributes) < 3][:MOST_SETS]:

@@ -37,10 +37,10 @@ MOST_TOGETHER = 5
 """Attributes of a service up to which sets of three and more are considered."""
 
 LARGE_BUDGET = 4
-"""Budget from which on such sets are worth their time where nothing is asked."""
+"""Minimum epsilon for which such sets are worth their time if no questions are given."""
 
 LARGER = 256
-"""Views of such a set at most: with more, its attributes have fewer offsets, or it is left out."""
+"""Maximum views of such a set: with more, its attributes have fewer offsets, or it is left out."""
 
 MANY_OFFSETS = 8
 """Offsets of runs where views are few: 4 to 8 % less variance of ranges than four offsets."""

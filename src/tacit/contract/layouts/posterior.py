@@ -1,14 +1,13 @@
-"""What reports of a known number of people will leave open about one or two attributes, and the views that leave least.
+"""The posterior error of one or two attributes for a known number of people, and the views that minimise it.
 
-Post-processed answers take from fine views what stands out from the noise, and the rest from coarse views, from
-tables of single attributes and from what neighbours are like. As a model of that, shares of values have, before any
-report, the covariance
+Post-processed answers take large effects from fine views, and the remainder from coarse views, from tables of single
+attributes and from neighbouring values. As a model of that, shares of values have the prior covariance
 
     K = (1 1' + R) x (1 1' + R) / cells**2,     R = exp(-distance / LENGTH), the distance as a share of all values,
 
-which is as rough as a random walk and has a relative spread of 1; categories have R = I. Reports of n people add
-``n G = n sum_v pi_v u_v W_v'W_v``, so that a question f is left with the squared error ``f' (K^-1 + n G)^-1 f``, given
-the total. The first eigenvectors of K stand for all values. Shares are found by the multiplicative rule: each is
+which is as rough as a random walk and has a relative spread of 1; categories have R = I. Reports of n people add the
+information ``n G = n sum_v pi_v u_v W_v'W_v``, so the posterior squared error of a question f is ``f' (K^-1 + n G)^-1
+f``, given the total. Only the first eigenvectors of K are used. Shares are found by the multiplicative rule: each is
 multiplied by the root of what it saves, until all save the same.
 """
 
@@ -28,7 +27,7 @@ from tacit.contract.layouts.shifted import Family
 __all__ = ["Prospect"]
 
 LENGTH = 0.25
-"""Distance, as a share of an attribute's values, over which shares are alike before any report."""
+"""Correlation length of the prior, as a share of an attribute's values."""
 
 FUNCTIONS = {1: 48, 2: 12}
 """Eigenvectors of K of each attribute, by the number of attributes."""
@@ -37,10 +36,10 @@ STEPS = 40
 """Steps of the multiplicative rule."""
 
 FLOOR = 0.02
-"""Share of single values at least, as in designs for any number of people."""
+"""Minimum share of single values, as in designs for any number of people."""
 
 FEWEST = 0.01
-"""Share of a single attribute beside a pair at least."""
+"""Minimum share of a single attribute beside a pair."""
 
 Set = tuple[int, ...]
 
@@ -111,15 +110,15 @@ class Prospect:
         return product
 
     def error(self, wanted: Matrix) -> float:
-        """Return the mean squared error of questions that is left, as a share of the people squared."""
+        """Return the posterior mean squared error of questions, as a share of the people squared."""
         return float((self._posterior() * wanted).sum())
 
     def unknown(self, wanted: Matrix) -> float:
-        """Return the mean squared error of questions before any report."""
+        """Return the prior mean squared error of questions."""
         return float((self._given_total(np.diag(1 / np.diag(self._prior))) * wanted).sum())
 
     def design(self, wanted: Matrix, least: float) -> None:
-        """Find the shares that leave the least error; all attributes together keep a share of at least ``least``."""
+        """Find the shares with the least posterior error; all attributes together keep at least the share ``least``."""
         for _ in range(STEPS):
             left = self._posterior()
             sharp = left @ wanted @ left
@@ -151,7 +150,7 @@ class Prospect:
         return centred
 
     def _matrix(self, shown: Set) -> Matrix:
-        """Return what one report of a set says."""
+        """Return the information of one report of a set."""
         views = self._says[shown]
         for axis, shares in enumerate(self.groups[shown]):
             views = views * _along(shares, axis, views.ndim)

@@ -1,4 +1,4 @@
-"""Questions that views are designed for: classes that stand for all questions, or those that will be asked."""
+"""Questions that views are designed for: representative classes, or those that will be asked."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Question:
 def pool_means(questions: Sequence[Question | Asked], variances: Sequence[float]) -> list[float]:
     """Return for each question the mean variance of those of its kind, by their weights.
 
-    Of a kind are counts about the same attributes, of single values or of several: their errors are all in people. So a
-    design for ranges has the least mean variance, instead of treating narrow ranges as well as wide ones.
+    Counts about the same attributes, of single values or of several, are of one kind: their errors are all in people.
+    So a design for ranges has the least mean variance, instead of treating narrow ranges as well as wide ones.
     """
     kinds = [_kind_of(question) for question in questions]
     sums: dict[object, tuple[float, float]] = {}
@@ -64,7 +64,7 @@ def _kind_of(question: Question | Asked) -> object:
 
 
 def counts_values(vectors: Mapping[int, Matrix]) -> bool:
-    """Tell whether a question is a count: its vectors are 0 and 1."""
+    """Return whether a question is a count: its vectors are 0 and 1."""
     return bool(vectors) and all(np.isin(vector, (0.0, 1.0)).all() for vector in vectors.values())
 
 

@@ -1,12 +1,12 @@
-"""Sets of attributes whose views are reported: what their reports say, what questions cost, and the best shares.
+"""Sets of attributes whose views are reported: their information, the variances of questions, and the best shares.
 
-A report of a view with k cells says ``u W'W`` about the counts of values: W has a row for each cell, and u is about
-``1 / noise`` of the best oracle over k cells. The views of a set of attributes are products of partitions, with
-probabilities that are products too, so what a set says is a product of matrices of one attribute each.
+A report of a view with k cells carries the information ``u W'W`` about the counts of values: W has a row for each cell,
+and u is about ``1 / noise`` of the best oracle over k cells. The views of a set of attributes are products of
+partitions, and so are their probabilities; the information of a set is a product of one matrix for each attribute.
 
-Decoders read a question in parts (`tacit.estimate.sets`), and its variance is the sum of theirs. What it says of one
-attribute alone is read from all sets that show the attribute, whose information adds up. What it says of its attributes
-together is read from every set that shows them all, each with a share by its information.
+Decoders split a question into parts (`tacit.estimate.sets`), whose variances add up. The main effect of an attribute is
+read from all sets that show it, whose information adds up. The interaction of several attributes is read from every set
+that shows them all, weighted by information.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ ENOUGH = 1e-4
 """Part of the variance that a step must save for another one."""
 
 POWER = 0.9
-"""Shares are multiplied by what more of them would save, to this power: 0.5 never overshoots, in twice the time."""
+"""Power of the multiplicative rule: 0.5 never overshoots, but takes twice as long."""
 
 LEAST = 1e-9
-"""Share that any set keeps while designs are computed."""
+"""Minimum share of a set while designs are computed."""
 
 FLOOR = 0.02
-"""Share of single values at least, so that every question over a set keeps an unbiased answer."""
+"""Minimum share of single values, so that every question over a set has an unbiased answer."""
 
 POINTS = 1.12
-"""Share of single values, over that among nested levels, where copies of an attribute are too coarse to tell."""
+"""Share of single values, relative to nested levels, where the copy of an attribute is too coarse to decide."""
 
 Set = tuple[int, ...]
 Shares = dict[Set, float]
@@ -64,7 +64,7 @@ class Axis:
         self.says = np.ones(len(self._plain))
 
     def refresh(self, alike: dict[object, tuple[Matrix, Matrix]]) -> None:
-        """Compute what follows from the shares; axes that are alike share it."""
+        """Recompute what depends on the shares; equal axes share it."""
         key = (self._family, np.round(self.shares, 9).tobytes(), np.round(self.says, 9).tobytes())
         if key not in alike:
             matrix = np.tensordot(self.shares * self.says, self._plain, axes=1)
@@ -75,7 +75,7 @@ class Axis:
         """``1'G^-1 1``."""
 
     def traces(self, matrix: Matrix) -> Matrix:
-        """Return for each width the trace of what it says times a symmetric matrix."""
+        """Return, for each width, the trace of its information times a symmetric matrix."""
         traces: Matrix = self.says * np.tensordot(self._plain, matrix, axes=2)
         return traces
 
@@ -86,7 +86,7 @@ class Axis:
         return known
 
     def step(self, gains: Matrix) -> None:
-        """Multiply each share by nearly what more of it would save."""
+        """Multiply each share by almost the variance that more of it would save."""
         shares = np.maximum(gains, 0.0) ** POWER * self.shares
         if len(shares) > 1 and shares.sum() > 0:
             shares[-1] = max(shares[-1], self._floor * shares.sum())
@@ -94,7 +94,7 @@ class Axis:
 
 
 class _Asked:
-    """Questions about the same attributes, with what all sets say about them."""
+    """Questions about the same attributes, with their Gram matrices."""
 
     def __init__(self, home: Set, questions: Sequence[Question], places: Sequence[int]) -> None:
         self.home, self.places = home, list(places)
@@ -133,7 +133,7 @@ class Sets:
         return [(coarse_copy(family, self._most), family.cells()) for family in self._families[shown]]
 
     def take(self, groups: Mapping[Set, Sequence[Matrix]]) -> None:
-        """Take shares of widths as given."""
+        """Set the shares of widths."""
         for shown, groups_of_set in groups.items():
             for axis, shares in zip(self.axes[shown], groups_of_set, strict=True):
                 axis.shares = shares
@@ -147,7 +147,7 @@ class Sets:
                 axis.refresh(alike)
 
     def _fit_information(self, shown: Set) -> None:
-        """Take what views say, less for few cells, for a product over attributes: the nearest one where people are."""
+        """Approximate u, which depends on all cells of a view, by a product over attributes: the nearest, by shares."""
         logs, axes = self._logs[shown], self.axes[shown]
         mean = logs
         for axis in reversed(axes):
@@ -170,7 +170,7 @@ class Sets:
         return [float(value) for value in np.maximum(variances - spreads, variances / 50)]
 
     def _inverse(self, attribute: int, shares: Shares) -> Matrix:
-        """Return the inverse of what all sets say about an attribute, means taken out."""
+        """Return the inverse of the information of all sets about an attribute, with means removed."""
         information_matrix: Matrix = sum(
             (shares[shown] * self.scale(shown, attribute)) * self.axis(shown, attribute).matrix
             for shown in self.showing[attribute]
@@ -189,14 +189,14 @@ class Sets:
         return self.axes[shown][shown.index(attribute)]
 
     def scale(self, shown: Set, *attributes: int) -> float:
-        """Return what one report of a set says about some of its attributes, relative to the product of its axes."""
+        """Return the information of one report of a set about some of its attributes, relative to its axes."""
         others = (axis.total for i, axis in zip(shown, self.axes[shown], strict=True) if i not in attributes)
         return self.says[shown] / math.prod(others)
 
     def design(self, questions: Sequence[Question], shares: Shares, floors: Shares, steps: int = STEPS) -> Shares:
         """Find shares of sets, and of the widths of their attributes, with the least mean variance.
 
-        Every step multiplies a share by its part of the variance over its share, to a power: it rests where parts equal
+        Every step multiplies a share by its part of the variance over its share, to a power: it stops where parts equal
         shares, which is the optimum. Shares of sets stay above their floors.
         """
         by_home, cost = _by_home(questions), math.inf
@@ -227,7 +227,7 @@ class Sets:
 
 
 class _Gains:
-    """What more of each set, and of each width in a set, would save."""
+    """The variance that a larger share of each set, and of each width in a set, would save."""
 
     def __init__(self, sets: Sets, shares: Shares) -> None:
         self._sets, self._shares = sets, shares
@@ -236,7 +236,7 @@ class _Gains:
         self._ones: dict[tuple[Set, int], Matrix] = {}
 
     def add_alone(self, attribute: int, sharp: Matrix) -> None:
-        """Add what every set that shows an attribute saves of questions about it alone."""
+        """Add what every set that shows an attribute saves for questions about it alone."""
         for shown in self._sets.showing[attribute]:
             axis = self._sets.axis(shown, attribute)
             says = self._shares[shown] * self._sets.scale(shown, attribute)
@@ -247,7 +247,7 @@ class _Gains:
                 gains += saved if i == attribute else part * self.of_ones(shown, i)
 
     def of_ones(self, shown: Set, attribute: int) -> Matrix:
-        """Return what each width of an attribute saves of reading the vector 1, as parts of 1."""
+        """Return the parts, which sum to 1, of each width in what an attribute saves for the vector 1."""
         if (shown, attribute) not in self._ones:
             axis = self._sets.axis(shown, attribute)
             self._ones[shown, attribute] = axis.traces(np.outer(axis.ones, axis.ones)) / axis.total
@@ -290,7 +290,7 @@ class _Costs:
         return parts
 
     def _together(self, shown: Set) -> Matrix:
-        """Return the variance of what only sets that show all attributes tell."""
+        """Return the variance of interactions, which only sets that show all attributes measure."""
         parts = self._read[shown]
         return _interaction(parts) / (self._shares[shown] * self._sets.scale(shown, *self._asked.home))
 
@@ -309,7 +309,7 @@ class _Costs:
         return product
 
     def add_gains(self, gains: _Gains) -> dict[int, Matrix]:
-        """Add what sets save of questions about all attributes together; return what is left for each alone."""
+        """Add what sets save for interactions; return the Gram matrices that remain for each attribute alone."""
         home, weights = self._asked.home, self._asked.weights
         if len(home) == 1:
             return {home[0]: self._asked.grams[home[0]].total(weights)}
@@ -329,7 +329,7 @@ class _Costs:
 
 
 def _interaction(parts: Mapping[int, tuple[Matrix, Matrix, float]]) -> Matrix:
-    """Return the variance of a product without its mean and without what it says of each attribute alone."""
+    """Return the variance of the interaction of a product: without its mean and main effects."""
     variance: Matrix = math.prod(known + centre * ones for known, centre, ones in parts.values())  # type: ignore[assignment]
     means = {i: centre * ones for i, (_, centre, ones) in parts.items()}
     variance = variance - math.prod(means.values())
@@ -339,7 +339,7 @@ def _interaction(parts: Mapping[int, tuple[Matrix, Matrix, float]]) -> Matrix:
 
 
 def _derivatives(parts: Mapping[int, tuple[Matrix, Matrix, float]], attribute: int) -> tuple[Matrix, Matrix]:
-    """Return the derivatives of that by the variance of an attribute's contrasts, and by that of its mean."""
+    """Return the derivatives of `_interaction` by the variance of an attribute's contrasts, and by that of its mean."""
     others = {i: part for i, part in parts.items() if i != attribute}
     means = {i: centre * ones for i, (_, centre, ones) in others.items()}
     product = math.prod(known + centre * ones for known, centre, ones in others.values())

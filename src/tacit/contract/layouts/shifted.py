@@ -26,7 +26,7 @@ RATIO = 4
 """Width of a run over that of the next finer one."""
 
 SMALLEST = 8
-"""Values from which on means have runs of their own."""
+"""Minimum values of an attribute whose means have runs of their own."""
 
 LARGEST = 2_048
 """Values above which runs have no offsets: least squares over runs that overlap take a dense matrix."""
@@ -110,8 +110,7 @@ def _gram(table: npt.NDArray[np.int64]) -> Matrix:
 def family_of(shape: Shape, *, means: int = 0, offsets: int = RATIO) -> Family:
     """Return the partitions of an attribute; categories have single values only.
 
-    With ``means``, a number of offsets, runs of all, half and a quarter of the values are among them: a mean is that of
-    which of their cells people are in.
+    ``means`` is the number of offsets of runs of all, half and a quarter of the values, which means are read from.
     """
     values, null, ordered, calendar = shape
     if calendar and values > LARGEST:

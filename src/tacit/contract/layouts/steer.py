@@ -1,10 +1,10 @@
-"""Shares of views for an expected number of people: between those of unbiased and those of post-processed answers.
+"""Shares of views for an expected number of people: between the designs for unbiased and for post-processed answers.
 
-With few people, the design for unbiased answers spends most reports on fine cells that nobody will tell apart. The
-design that leaves least open (`tacit.contract.layouts.posterior`) draws wide runs and single attributes more often;
-taken alone, it would leave next to nothing for unbiased answers. So shares go from the first to the second as far as
-the variance of unbiased answers stays within `SLACK` of its least, and farther where that is so large that unbiased
-answers say little anyway: by `FUTILE` times the variance over what is unknown before any report.
+With few people, the design for unbiased answers spends most reports on fine cells that noise hides. The design with
+the least posterior error (`tacit.contract.layouts.posterior`) draws wide runs and single attributes more often, but
+alone it would make unbiased answers useless. So shares move from the first design towards the second as far as the
+variance of unbiased answers stays within `SLACK` of its minimum, and farther where that variance is so large that
+unbiased answers are uninformative anyway: by `FUTILE` times the variance over the prior variance.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 __all__ = ["steer"]
 
 SLACK = 1.21
-"""Variance of unbiased answers over the least one: a tenth in standard error."""
+"""Maximum variance of unbiased answers over its minimum: a tenth in standard error."""
 
 FUTILE = 5.0
-"""How much farther they may go, in units of their variance over what is unknown."""
+"""Additional allowance, in units of the variance over the prior variance."""
 
 MOST_PROSPECTS = 40
-"""Sets of attributes above which shares stay those of unbiased answers: each takes a tenth of a second."""
+"""Maximum sets of attributes for which shares are adapted: each takes a tenth of a second."""
 
 MOST = 2.0
-"""Variance of unbiased answers over the least one, at most, where anything may be asked; more by the factor by which
-that variance exceeds what is unknown, since then they say less than nothing."""
+"""Maximum variance of unbiased answers over its minimum, where anything may be asked; more by the factor by which that
+variance exceeds the prior variance, since such answers carry no information."""
 
 EVERY = 8
 """Power of the mean over questions: nearly each must stay within its limit."""
 
 LEAST = 0.2
-"""Share of reports of both attributes among the people of a pair at least: of dependence that nobody expects, they
-alone tell."""
+"""Minimum share of reports of both attributes among the people of a pair: only these measure dependence that the prior
+does not expect."""
 
 HALVINGS = 5
 """Steps to find how far to go."""
@@ -62,7 +62,7 @@ def steer(
 ) -> Shares:
     """Return the shares of sets for a number of people; shares of widths are changed in place.
 
-    Where ``anything`` may be asked, unbiased answers that say something lose at most 42 % in standard error.
+    Where ``anything`` may be asked, standard errors of informative unbiased answers grow by at most 42 %.
     """
     homes = _homes(sets, questions)
     if not homes or len(homes) > MOST_PROSPECTS:
@@ -125,7 +125,7 @@ def _go(
     questions: Sequence[Question],
     bear: npt.NDArray[np.float64],
 ) -> Shares:
-    """Go from one design to another as far as unbiased answers bear it: the variance of each question."""
+    """Move from one design towards another as far as the limit on each question's variance allows."""
     start = {shown: [axis.shares for axis in axes] for shown, axes in sets.axes.items()}
     weights = np.array([question.weight for question in questions])
 
