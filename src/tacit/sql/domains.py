@@ -9,6 +9,7 @@ from sqlglot import exp
 from tacit.contract.schema import Ordinal, Public
 from tacit.errors import BindError
 from tacit.sql.parse import sql_of
+from tacit.sql.per_person import PEOPLE
 from tacit.sql.predicates import MIRRORED, comparison, conjuncts
 from tacit.sql.public import COMPARISONS, is_list, is_public
 from tacit.sql.scope import LABELS, BoundColumn, Scope
@@ -53,9 +54,15 @@ def _is_about_rows(scope: Scope, leaf: exp.Expr) -> bool:
     columns = list(leaf.find_all(exp.Column))
     if not columns or leaf.find_ancestor(exp.Having, exp.Qualify, exp.Order, exp.Join) or leaf.find(exp.AggFunc):
         return False
-    if any(scope.source_of_key(column) is not None for column in columns):
+    if any(scope.source_of_key(column) is not None for column in columns) or _is_ours(leaf):
         return False
     return not all(isinstance(scope.find(column).attribute, Public) for column in columns)
+
+
+def _is_ours(leaf: exp.Expr) -> bool:
+    """Return whether a condition stands for the rows of a subquery, and is not the asker's."""
+    count = leaf.find_ancestor(exp.Count)
+    return count is not None and bool(count.meta.get(PEOPLE))
 
 
 def _parts(scope: Scope, leaf: exp.Expr) -> list[exp.Expr]:
