@@ -26,7 +26,7 @@ def errors(fitted: np.ndarray) -> tuple[float, float]:
     for _ in range(DRAWS):
         value = STACK @ TRUTH + source.normal(0, PRECISION**-0.5, len(STACK))
         observed = Observed((STACK,), value, np.full(len(STACK), PRECISION))
-        drawn.append(np.mean((STACK @ (draw_to_data(observed, fitted) - TRUTH)) ** 2))
+        drawn.append(np.mean((STACK @ (draw_to_data(observed, fitted).table - TRUTH)) ** 2))
         least.append(np.mean((STACK @ (pseudo @ value - TRUTH)) ** 2))
     return float(np.mean(drawn)), float(np.mean(least))
 
@@ -47,7 +47,7 @@ def test_a_fit_that_is_right_is_left_alone() -> None:
 def test_tables_stay_tables() -> None:
     source = np.random.default_rng(5)
     value = STACK @ TRUTH + source.normal(0, 0.02, len(STACK))
-    made = draw_to_data(Observed((STACK,), value, np.full(len(STACK), 1e7)), OFF)
+    made = draw_to_data(Observed((STACK,), value, np.full(len(STACK), 1e7)), OFF).table
     assert made.min() >= 0
     assert np.isclose(made.sum(), 1.0)
 
@@ -56,7 +56,7 @@ def test_large_tables_are_left_as_they_are() -> None:
     for cells in (1, MOST_CELLS + 1):
         even = np.full(cells, 1 / cells)
         observed = Observed((np.eye(cells),), np.eye(cells)[0], np.full(cells, 1e9))
-        assert draw_to_data(observed, even) is even
+        assert draw_to_data(observed, even).table is even
 
 
 def test_few_cells_become_least_squares_where_data_are_precise() -> None:
@@ -64,5 +64,5 @@ def test_few_cells_become_least_squares_where_data_are_precise() -> None:
     truth = np.array([0.36, 0.31, 0.33])
     for precision, part in ((1e6, 0.999), (12.0, 0.5)):
         observed = Observed((np.eye(3),), truth, np.full(3, precision))
-        moved = draw_to_data(observed, np.full(3, 1 / 3)) - 1 / 3
+        moved = draw_to_data(observed, np.full(3, 1 / 3)).table - 1 / 3
         assert np.allclose(moved, part * (truth - 1 / 3), atol=1e-3)

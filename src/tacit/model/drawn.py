@@ -10,14 +10,17 @@ by a factor: e is the sum of their squares in units of noise, over m. The second
 and B / (1 + B) (1 - 1 / e) of the differences is added to the table. A fit that is right stays as it is; one that is
 wrong by much more than the noise becomes least squares. Tables of two and three cells have too few directions for a fit
 to be better than least squares wherever the truth lies. They become least squares as far as the data are more precise
-than a uniform distribution over all possible shares.
+than a uniform distribution over all possible shares. Tables of up to `FEW` cells add the share of James and Stein,
+1 - (m - 2) / (m e), with which the risk is not above that of least squares: so few differences say little for a fit.
 
-Reference   Efron and Morris 1973 (combining possibly related estimation problems).
+Reference   James and Stein 1961; Efron and Morris 1973 (combining possibly related estimation problems).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -39,15 +42,33 @@ BLOCK = 6
 SHRUNK = 3
 """Directions of a block from which on a fit can be better than least squares whatever is true."""
 
+FEW = 16
+"""Maximum cells of a table that is least squares shrunk towards the fit, whatever the fit's likelihood says."""
+
 KNOWN = 1e-9
 """Information, relative to the largest, below which a direction counts as unobserved."""
 
 
-def draw_to_data(observed: Observed, table: Vector) -> Vector:
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A corrected table: the directions along which the data are known, with what share of them was added."""
+
+    table: Vector
+    directions: Vector
+    known: Vector
+    share: Vector
+
+    def variance(self, weights: Vector) -> Vector:
+        """Return the variance of weighted sums of cells due to the noise of the data that was added."""
+        onto = weights.reshape(len(weights), -1) @ self.directions
+        return cast("Vector", (onto**2 * (self.share / self.known)).sum(axis=1))
+
+
+def draw_to_data(observed: Observed, table: Vector) -> Drawn:
     """Return a table of one attribute, corrected by the data."""
     [stack] = observed.stacks
     if not 1 < table.size <= MOST_CELLS:
-        return table
+        return Drawn(table, np.zeros((table.size, 0)), np.zeros(0), np.zeros(0))
     information = stack.T @ (observed.weight[:, None] * stack)
     inside = np.eye(table.size) - 1 / table.size  # the total is known
     known, directions = np.linalg.eigh(inside @ information @ inside)
@@ -55,21 +76,24 @@ def draw_to_data(observed: Observed, table: Vector) -> Vector:
     order = order[known[order] > KNOWN * known[order[0]]]
     known, directions = known[order], directions[:, order]
     off = directions.T @ -observed.gradient(table) / known
-    moved, start, size = table.copy(), 0, BLOCK
+    moved, start, size, added = table.copy(), 0, BLOCK, np.zeros(len(known))
     while start < len(known):
         stop = len(known) if len(known) - start < 2 * size else start + size
         part = slice(start, stop)
         excess = float((known[part] * off[part] ** 2).mean())
         share = known[part] / (known[part] + (table.size + 1) * table.size)
         if stop - start >= SHRUNK:
-            share = np.full(stop - start, _share_to_add(excess, stop - start))
+            share = np.full(stop - start, _share_to_add(excess, stop - start, table.size))
+        added[part] = share
         moved += directions[:, part] @ (share * off[part])
         start, size = stop, 2 * size
-    return norm_sub(moved, float(table.sum()))
+    return Drawn(norm_sub(moved, float(table.sum())), directions, known, added)
 
 
-def _share_to_add(excess: float, count: int) -> float:
+def _share_to_add(excess: float, count: int, cells: int) -> float:
     """Return which part of some differences is added, given their mean square in units of noise."""
+    if cells <= FEW:
+        return max(0.0, 1 - (count - 2) / (count * excess)) if excess > 0 else 0.0
     if excess <= 1:
         return 0.0
     likelier = count * (excess - 1 - math.log(excess)) / 2 - DOUBT

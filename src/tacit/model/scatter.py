@@ -6,7 +6,8 @@ The prior g models spikes, empty cells and point masses: neighbours are independ
 distribution. The posterior given all observations, whose noise is correlated between cells, is approximated by
 expectation propagation: every cell's prior is replaced by a normal distribution that matches its posterior mean and
 variance given the other cells. This gives a mean, a covariance and a marginal likelihood, which is maximised to learn
-g.
+g. A cell's own g is learned from the other cells, and a wide distribution counts as `OTHERS` more of them: learned from
+itself, a cell of a small table would confirm its own noise.
 
 Reference   Minka 2001 (expectation propagation); Jiang and Zhang 2009 (empirical Bayes of normal means).
 """
@@ -40,6 +41,9 @@ SETTLED = 1e-4
 PARAMETERS = 3.0
 """Number of parameters counted for the learned distribution: it mostly consists of a few point masses."""
 
+OTHERS, AT_BASE = 4.0, 0.2
+"""Cells that the distribution before any data counts as, and its share at the base itself; the rest is wide."""
+
 FLOOR = 0.02
 """Smallest cell of a base, relative to a uniform one."""
 
@@ -65,9 +69,10 @@ def scatter(observed: Observed, base: Vector) -> Scatter | None:
     seen = observed.back(observed.weight * observed.value) + exact
     grid = base[:, None] * FACTORS
     bell = (WIDTH * grid) ** 2
-    even = np.full(len(FACTORS), 0.5 / len(FACTORS))
-    even[np.argmin(np.abs(FACTORS - 1))] += 0.5
-    share = np.full(len(FACTORS), 1 / len(FACTORS))
+    wide = (cells >= FACTORS).astype(np.float64)  # no cell is larger than the table
+    wide *= (1 - AT_BASE) / wide.sum()
+    wide[np.argmin(np.abs(FACTORS - 1))] += AT_BASE
+    share = np.full((cells, len(FACTORS)), 1 / len(FACTORS))
     precision, pull = 1 / (3 * base) ** 2, base / (3 * base) ** 2
     before = base
     for _ in range(ROUNDS):
@@ -79,7 +84,7 @@ def scatter(observed: Observed, base: Vector) -> Scatter | None:
         chance, nearest = _parts(grid, bell, centre[:, None], around[:, None])
         part = np.exp(chance - chance.max(axis=1, keepdims=True)) * share
         part /= part.sum(axis=1, keepdims=True)
-        share = (part.sum(axis=0) + even) / (cells + 1)
+        share = (part.sum(axis=0) - part + OTHERS * wide) / (cells - 1 + OTHERS)
         means = (part * nearest).sum(axis=1)
         inside = bell * around[:, None] / (bell + around[:, None])
         spread = np.maximum((part * (nearest**2 + inside)).sum(axis=1) - means**2, 1e-6 * np.minimum(base**2, around))
@@ -132,7 +137,8 @@ def _evidence(observed: Observed, base: Vector, share: Vector, sites: tuple[Vect
     joint = 0.5 * float((seen + pull) @ mean) + 0.5 * (len(mean) * np.log(2 * np.pi) - np.linalg.slogdet(posterior)[1])
     constant = -0.5 * float((observed.weight * observed.value**2).sum()) - 0.5 * exact
     total = 0.5 * np.log(exact / (2 * np.pi))  # the observation of the total is a density
-    factor = float(FACTORS @ share)
-    wide = float((((1 + WIDTH**2) * FACTORS**2 @ share) - factor**2) * (base**2).sum()) + 1e-12
+    shared = share.mean(axis=0)
+    factor = float(FACTORS @ shared)
+    wide = float((((1 + WIDTH**2) * FACTORS**2 @ shared) - factor**2) * (base**2).sum()) + 1e-12
     sum_to_one = -0.5 * (1 - factor) ** 2 / wide - 0.5 * np.log(2 * np.pi * wide)
     return float(constant + joint + (evidence - site).sum() + total - sum_to_one - PARAMETERS)

@@ -22,7 +22,7 @@ from typing import cast
 import numpy as np
 
 from tacit.estimate.functional import Vector
-from tacit.model.drawn import draw_to_data
+from tacit.model.drawn import Drawn, draw_to_data
 from tacit.model.evidence import Observed, along
 from tacit.model.margins import Margins
 from tacit.model.near import conjugate, divergence, near, parameters
@@ -108,8 +108,15 @@ class Fit:
     @cached_property
     def table(self) -> Vector:
         """The average table; a table of one attribute is corrected where the data contradict it."""
-        average = cast("Vector", sum(weight * candidate.table for weight, candidate in self.candidates))
-        return draw_to_data(self.observed, average) if average.ndim == 1 else average
+        return self._average if self._average.ndim > 1 else self._drawn.table
+
+    @cached_property
+    def _average(self) -> Vector:
+        return cast("Vector", sum(weight * candidate.table for weight, candidate in self.candidates))
+
+    @cached_property
+    def _drawn(self) -> Drawn:
+        return draw_to_data(self.observed, self._average)
 
     @property
     def learned(self) -> float:
@@ -135,6 +142,8 @@ class Fit:
         for weight, candidate in self.candidates:
             shift = flat @ (candidate.table - self.table).ravel()
             square += weight * (self._variance(candidate, directions) + shift**2)
+        if self._average.ndim == 1:
+            square = np.maximum(square, self._drawn.variance(directions))
         widest = np.ptp(flat, axis=1)
         unseen = RULE_OF_THREE * self._bare(directions) / np.where(widest > 0, widest, 1.0)
         return cast("Vector", np.minimum(np.sqrt(np.maximum(square, 0.0) + unseen**2), widest / 2))
