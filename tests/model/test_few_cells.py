@@ -48,6 +48,28 @@ def test_fits_are_no_worse_than_least_squares_and_say_how_far_off_they_are() -> 
     assert np.mean(held) > 0.91, held
 
 
+def pair_quality() -> float:
+    """Return the squared error of a table of 2 x 4 cells with known margins, over that of least squares."""
+    truth = np.array([[0.24, 0.12, 0.08, 0.06], [0.32, 0.12, 0.04, 0.02]])
+    rows, columns = truth.sum(axis=1), truth.sum(axis=0)
+    base, source, noise = np.outer(rows, columns), np.random.default_rng(8), 0.02
+    inside = np.kron(np.eye(2) - 1 / 2, np.eye(4) - 1 / 4)
+    fitted, least = [], []
+    for _ in range(DRAWS):
+        value = truth + source.normal(0, noise, truth.shape)
+        observed = Observed((np.eye(2), np.eye(4)), value, np.full(truth.shape, noise**-2))
+        fit = fit_table(observed, base, ((0,), (1,)), [], (rows, columns))
+        fitted.append(np.sum((fit.table - truth) ** 2))
+        least.append(np.sum((inside @ (value - truth).ravel()) ** 2))
+    return float(np.mean(fitted) / np.mean(least))
+
+
+def test_small_tables_of_two_attributes_are_no_worse_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pair_quality() < 1.02
+    monkeypatch.setattr(drawn, "FEW", 0)
+    assert pair_quality() > 1.1
+
+
 def test_trusting_the_fit_as_in_large_tables_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawn, "FEW", 0)
     ratios, held = zip(*(quality(TABLES[name]) for name in ("two levels, 4", "zipf, 4")), strict=True)

@@ -65,18 +65,13 @@ class Drawn:
 
 
 def draw_to_data(observed: Observed, table: Vector) -> Drawn:
-    """Return a table of one attribute, corrected by the data."""
-    [stack] = observed.stacks
-    if not 1 < table.size <= MOST_CELLS:
+    """Return a table of one attribute, or a small one of two whose margins are given, corrected by the data."""
+    most = MOST_CELLS if table.ndim == 1 else FEW
+    if not 1 < table.size <= most or (table.ndim > 1 and (table.ndim > 2 or not table.all())):
         return Drawn(table, np.zeros((table.size, 0)), np.zeros(0), np.zeros(0))
-    information = stack.T @ (observed.weight[:, None] * stack)
-    inside = np.eye(table.size) - 1 / table.size  # the total is known
-    known, directions = np.linalg.eigh(inside @ information @ inside)
-    order = np.argsort(-known)
-    order = order[known[order] > KNOWN * known[order[0]]]
-    known, directions = known[order], directions[:, order]
-    off = directions.T @ -observed.gradient(table) / known
-    moved, start, size, added = table.copy(), 0, BLOCK, np.zeros(len(known))
+    known, directions = _directions(observed)
+    off = directions.T @ -observed.gradient(table).ravel() / known
+    moved, start, size, added = table.ravel().copy(), 0, BLOCK, np.zeros(len(known))
     while start < len(known):
         stop = len(known) if len(known) - start < 2 * size else start + size
         part = slice(start, stop)
@@ -87,7 +82,24 @@ def draw_to_data(observed: Observed, table: Vector) -> Drawn:
         added[part] = share
         moved += directions[:, part] @ (share * off[part])
         start, size = stop, 2 * size
-    return Drawn(norm_sub(moved, float(table.sum())), directions, known, added)
+    return Drawn(norm_sub(moved, float(table.sum())).reshape(table.shape), directions, known, added)
+
+
+def _directions(observed: Observed) -> tuple[Vector, Vector]:
+    """Return what the data know about directions, and these, from the best known; sums along each axis are given."""
+    cells = math.prod(observed.shape)
+    if len(observed.stacks) == 1:
+        [stack] = observed.stacks
+        information = stack.T @ (observed.weight[:, None] * stack)
+    else:
+        information = observed.information(np.eye(cells).reshape(-1, *observed.shape)).reshape(cells, cells)
+    inside: Vector = np.eye(1)
+    for size in observed.shape:
+        inside = np.kron(inside, np.eye(size) - 1 / size).astype(np.float64)
+    known, directions = np.linalg.eigh(inside @ information @ inside)
+    order = np.argsort(-known)
+    order = order[known[order] > KNOWN * known[order[0]]] if known[order[0]] > 0 else order[:0]
+    return known[order], directions[:, order]
 
 
 def _share_to_add(excess: float, count: int, cells: int) -> float:

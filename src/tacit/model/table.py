@@ -107,8 +107,8 @@ class Fit:
 
     @cached_property
     def table(self) -> Vector:
-        """The average table; a table of one attribute is corrected where the data contradict it."""
-        return self._average if self._average.ndim > 1 else self._drawn.table
+        """The average table, corrected where the data contradict it."""
+        return self._drawn.table
 
     @cached_property
     def _average(self) -> Vector:
@@ -142,8 +142,7 @@ class Fit:
         for weight, candidate in self.candidates:
             shift = flat @ (candidate.table - self.table).ravel()
             square += weight * (self._variance(candidate, directions) + shift**2)
-        if self._average.ndim == 1:
-            square = np.maximum(square, self._drawn.variance(directions))
+        square = np.maximum(square, self._drawn.variance(directions))
         widest = np.ptp(flat, axis=1)
         unseen = RULE_OF_THREE * self._bare(directions) / np.where(widest > 0, widest, 1.0)
         return cast("Vector", np.minimum(np.sqrt(np.maximum(square, 0.0) + unseen**2), widest / 2))
