@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import sqlite3
 import threading
 import zipfile
@@ -199,6 +200,35 @@ def test_a_store_with_a_lake_comes_back_beside_the_lakes_backup(tmp_path: Path) 
         assert restored.accept(COLLECTION.id, [one]).result() == [{"status": "refused", "code": "forgotten"}]
 
 
+@pytest.mark.parametrize("answer", ["cut off", "elsewhere"])
+def test_what_is_not_a_whole_archive_is_not_kept(
+    answer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A connection that ends early is not an error of every library; a backup must not look like one and be none."""
+    collector = filled(tmp_path / "store", 20)
+    export_store(collector, tmp_path / "a.zip")
+    collector.close()
+    whole = (tmp_path / "a.zip").read_bytes()
+    heads = {"cut off": "200 OK\r\nContent-Length: 9999999", "elsewhere": "302 Found\r\nLocation: http://127.0.0.1:1/"}
+
+    def respond(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(10_000)
+            connection.sendall(
+                f"HTTP/1.1 {heads[answer]}\r\nConnection: close\r\n\r\n".encode() + whole[: len(whole) // 2]
+            )
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=respond, args=(listening,))
+        thread.start()
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        assert main(["export", address, str(tmp_path / "b.zip")]) == 2
+        thread.join()
+    assert "no-archive" in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"store", "a.zip"}
+
+
 def test_no_store_is_left_without_its_deletions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collector = filled(tmp_path / "store", 20)
     export_store(collector, tmp_path / "a.zip")
@@ -272,6 +302,7 @@ def test_archives_and_the_log_need_their_scopes(tmp_path: Path, monkeypatch: pyt
     assert main(["export", serving.address, str(tmp_path / "b.zip"), "--key-file", str(tmp_path / "admin.key")]) == 0
     monkeypatch.setenv("TACIT_KEY", admin)  # a command line is visible to everybody on the machine
     assert main(["export", serving.address, str(tmp_path / "c.zip")]) == 0
+    assert (tmp_path / "c.zip").stat().st_mode & 0o77 == 0, "it contains people's ids, and secrets"
     files = {path.name.removesuffix(".wal").partition("-")[0] for path in (tmp_path / "store").iterdir()}
     assert serving.end() == 0
     kept = {"collector.lock", "inbox.db", "keys.json", "log.db", "reports.tacit"}

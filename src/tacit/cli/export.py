@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import shutil
 import tempfile
 import urllib.error
 import urllib.request
+import zipfile
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from tacit.adapters.remote.address import find_key
 from tacit.client.transport import Transport
@@ -72,13 +75,16 @@ def _fetch(address: str, key: str, target: Path) -> None:
     Transport(address)  # refuses addresses that would send the key unencrypted
     body = json.dumps({"tacit": 1} | ({"key": key} if key else {})).encode()
     request = urllib.request.Request(f"{address.rstrip('/')}/v1/export", body, method="POST")  # noqa: S310  checked above
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
     part = target.with_name(f"{target.name}.part")
     problem = ""
     try:
-        with opener.open(request) as answer, part.open("xb") as file:
+        with opener.open(request) as answer, _open_private(part) as file:
             shutil.copyfileobj(answer, file)
-        part.replace(target)
+        if zipfile.is_zipfile(part):  # its end is there
+            part.replace(target)
+        else:
+            problem = "it was cut off"
     except urllib.error.HTTPError as failure:
         problem = f"{failure.code}, {_code(failure)}"
     except (OSError, http.client.HTTPException) as failure:
@@ -90,8 +96,20 @@ def _fetch(address: str, key: str, target: Path) -> None:
         raise EngineError(message, code="no-archive")
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: an archive comes from the address that was named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Return no other request."""
+
+
+def _open_private(path: Path) -> BinaryIO:
+    """Create a file that only its owner can read: an archive contains people's ids and the secrets that sign tokens."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
 def _code(failure: urllib.error.HTTPError) -> str:
     try:
         return str(json.loads(failure.read(10_000))["code"])[:64]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, OSError, http.client.HTTPException):
         return "no code"
