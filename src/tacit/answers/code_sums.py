@@ -139,7 +139,7 @@ class CodePlan:
         }
 
     def _expects_too_much(self, engine: Engine) -> bool:
-        """Estimate from the number of people whether tables would take too long, before counting codes in vain.
+        """Estimate from the number of people whether tables would take too long, before any codes are counted.
 
         If even all codes of one group are few enough, the people are not counted.
         """

@@ -1,10 +1,10 @@
 """Sums of products and of fourth powers of contributions, from a sample of codes.
 
-A sample is corrected by regression: what all reports of its views add is known from their tables, and a multiple of
-what the sample lacks of it is added to the sum of squares. That leaves next to no error where a total is about a single
-cell, as groups are: there the square is a linear function of what is added. The views of a **segment** share the
-multiple, which is taken of what is added times the size of a view's rows. Segments of which functionals take alike are
-added up before anything is computed for each functional.
+A sample is corrected by regression: the sum of contributions over all reports of its views is known from their tables,
+and a multiple of what the sample lacks is added to the sum of squares. That is nearly exact for a total about a single
+cell, as groups are: there the square is a linear function of the contribution. The views of a **segment** share the
+slope, which applies to contributions times the size of a view's rows. Segments that enter all functionals in the same
+way are summed before anything is computed for each functional.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Segment:
         return len(self.rows[0][0])
 
     def values(self, chosen: slice) -> Values:
-        """Return what some codes have of each direction: directions x codes."""
+        """Return the values of some codes: directions x codes."""
         return reduce(
             np.add, [rows[chosen].T if vectors is None else vectors @ rows[chosen].T for rows, vectors in self.rows]
         )
@@ -84,7 +84,7 @@ class _Segment:
 
 @dataclass(frozen=True, eq=False)
 class _Alike:
-    """What codes of some segments add to each functional: constant + slope * value of a direction."""
+    """Segments whose codes add the same to each functional: constant + slope * value of a direction."""
 
     constants: Vector
     slopes: Vector
@@ -158,7 +158,7 @@ class _Sums:
         return self.second[column][:, places]
 
     def fourths(self, column: int, places: Codes, constants: Vector, slopes: Vector) -> Vector:
-        """Return the sums of fourth powers of constants plus slopes times directions, but for that of constants."""
+        """Return the sums of fourth powers of constants plus slopes times directions, without those of constants."""
         return (
             4 * constants**3 * slopes * self.first[column][:, places]
             + 6 * (constants * slopes) ** 2 * self.second[column][:, places]
@@ -178,7 +178,7 @@ class _Batch:
 
     @property
     def width(self) -> int:
-        """Directions, and sums of pairs of them behind."""
+        """Number of directions and of their pairs."""
         return self.count + int(self.apart.shape[1])
 
     def add_to(self, sums: _Sums, sample: Sample, columns: tuple[int, ...]) -> None:
@@ -231,7 +231,7 @@ class _Batch:
         return powers
 
     def _correction(self, first: Vector, second: Vector, third: Vector, sample: Sample, units: Vector) -> Vector:
-        """Return what is added to the squares of each segment's people, in units: segments x directions x groups."""
+        """Return the regression correction of the squares of each segment, in units: segments x directions x groups."""
         people = np.stack([sample.people_of(segment.views, 0) for segment in self.segments])[:, None, :]
         slope = _slope(people, second[:, :, 0], first[:, :, SIZED], second[:, :, SIZED_TWICE], third[:, :, SIZED])
         missing = np.zeros((len(self.segments), self.count, len(sample.people)))
@@ -251,7 +251,7 @@ def _units(largest: Vector) -> Vector:
 
 
 def _in_batches(segments: Iterable[_Segment], directions: int, groups: int) -> Iterator[list[_Segment]]:
-    """Yield segments of which not too many values are in memory together."""
+    """Yield batches of segments whose values fit in memory together."""
     batch: list[_Segment] = []
     size = 0
     for segment in segments:
@@ -275,7 +275,7 @@ def _slope(people: Vector, squares: Vector, sized: Vector, sized_squares: Vector
 
 
 def _of_blocks(blocks: list[Block], sample: Sample) -> Iterator[_Alike]:
-    """Yield the values of blocks of views, those together that functionals take alike."""
+    """Yield the segments of blocks of views, grouped by how functionals use them."""
     alike: dict[Shared, list[tuple[Block, tuple[int, ...]]]] = {}
     for block in blocks:
         views = tuple(view for view in block.views if view in sample.parts)
@@ -305,7 +305,7 @@ def _order(way: Way) -> tuple[object, ...]:
 
 
 def _of_views(batch: FunctionalBatch, views: tuple[int, ...], sample: Sample) -> Iterator[_Alike]:
-    """Yield the values of views of which several attributes are read together; each is a segment."""
+    """Yield views that are read for several attributes together; each is a segment."""
     every, zeros, ones = np.arange(batch.count), np.zeros(batch.count), np.ones(batch.count)
     known = [view for view in views if view in sample.parts]
     for is_sample in (False, True):

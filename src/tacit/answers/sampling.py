@@ -138,7 +138,7 @@ def sample_parts(channel: Channel, counts: CodeCounts, read: Mapping[int, float]
 def enough_codes(channel: Channel, shares: Mapping[int, float], quota: int) -> int:
     """Return how many codes to sample, given how many are enough where one in eight codes supports a cell.
 
-    What a cell adds to squares is left to the codes that support it: with a large epsilon, these are few.
+    The squares of a cell's contributions come from the codes that support it: with a large epsilon, these are few.
     """
     rates = [(share, channel.views[view].oracle) for view, share in shares.items()]
     rates = [(share, oracle) for share, oracle in rates if oracle.alphabet > FEW_CODES]  # all codes of others are taken
@@ -183,7 +183,7 @@ def _in_clusters(cluster: Codes, stratum: Codes, strata: int, wanted: int) -> np
 
 
 def _scatter(numbers: Codes) -> Codes:
-    """Return different numbers for different ones, in no order that any hash has (the finalizer of SplitMix64)."""
+    """Permute 64-bit numbers so that their order is unrelated to any hash (the finalizer of SplitMix64)."""
     mixed = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

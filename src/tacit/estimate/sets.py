@@ -61,7 +61,7 @@ class Sets:
             yield from self._parts_from(terms.times(share), shown)
 
     def _together(self, attributes: tuple[int, ...]) -> dict[tuple[int, ...], float]:
-        """Return the sets that show all of some attributes, with what they tell of products over them, as shares."""
+        """Return the sets that show all of some attributes, with their shares of the information about products."""
         if attributes not in self._shares:
             showing = [grid for grid in self._grids if set(attributes) <= set(grid)]
             tells = {}

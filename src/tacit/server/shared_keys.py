@@ -33,7 +33,7 @@ def open_keys(folder: Path, store: str) -> Keys:
 
 
 def read_keys(place: str) -> Keys:
-    """Return the keys of a folder or of a shared store, for whoever is no collector."""
+    """Return the keys of a folder or of a shared store, for programs other than its collector."""
     if not is_address(place):
         return Keys(Path(place) / "keys.json")
     from tacit.server.store.shared.keys import StoredKeys
