@@ -68,7 +68,7 @@ class Database:
     def create(self, collection: Collection) -> None:
         """Add a collection; adding it again changes nothing."""
         if not isinstance(collection, Collection):
-            message = f"A {type(collection).__name__} is not a Collection."
+            message = f"A {type(collection).__name__} is not a collection. Pass tc.Collection(schema, epsilon=…)."
             raise UsageError(message, code="bad-option")
         if collection.contract.member:
             message = "This is one round of a panel. Create the panel, which has all of them."

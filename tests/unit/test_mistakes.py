@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import enum
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pytest
 
 import tacit as tc
@@ -150,10 +153,21 @@ IN_PYTHON: list[tuple[str, Callable[[], Any]]] = [
     ("users", lambda: COLLECTION.encode(users="people.xlsx", orders=PEOPLE)),
     ("users", lambda: COLLECTION.encode(users="people.csv", orders=PEOPLE)),
     ("rng", lambda: COLLECTION.encode(users=PEOPLE, orders=PEOPLE, rng=7)),  # type: ignore[arg-type]
+    ("reset_index", lambda: COLLECTION.encode(users=pd.DataFrame(PEOPLE).set_index("uid"), orders=PEOPLE)),
+    ("collect()", lambda: COLLECTION.encode(users=pl.LazyFrame(PEOPLE), orders=PEOPLE)),
+    ("list", lambda: COLLECTION.encode(users=(row for row in [PEOPLE]), orders=PEOPLE)),
+    ("uid 3, age 2", lambda: encode(age=[20, 30])),
+    ("age", lambda: encode(age=[20, "30", 40])),
+    ("age", lambda: encode(age=[10**30] * 3)),
+    ("age", lambda: encode(age=20)),
+    ("town", lambda: encode(town=["\ud800"] * 3)),
     ("town", lambda: COLLECTION.prepare(users={"uid": [1], "age": [2]})),
     # forecasts
     ("users", lambda: COLLECTION.predict("SELECT COUNT(*) AS n FROM users", users=0)),
     ("users", lambda: COLLECTION.predict("SELECT COUNT(*) AS n FROM users")),  # type: ignore[call-overload]
+    ("usrs", lambda: COLLECTION.report(like={"usrs": PEOPLE})),
+    ("encode", lambda: tc.connect().load({"users": PEOPLE})),  # type: ignore[dict-item]
+    ("Schema", lambda: tc.connect().create(COLLECTION.schema)),  # type: ignore[arg-type]
     ("like", lambda: COLLECTION.predict("SELECT AVG(age) AS n FROM users", users=9, like={"wage": [1]})),
 ]
 
@@ -162,6 +176,8 @@ QUESTIONS = [
     ("", ""),
     ("user", "SELECT COUNT(*) AS n FROM user"),
     ("agee", "SELECT AVG(agee) AS n FROM users"),
+    ("single quotes, 'Oslo'", 'SELECT COUNT(*) AS n FROM users WHERE town = "Oslo"'),
+    ("single quotes, 'Oslo'", "SELECT COUNT(*) AS n FROM users WHERE town = Oslo"),
     ("Olso", "SELECT COUNT(*) AS n FROM users WHERE town = 'Olso'"),
     ("town", "SELECT AVG(town) AS n FROM users"),
     ("town", "SELECT COUNT(*) AS n FROM users WHERE town > 'A'"),
@@ -233,3 +249,15 @@ def test_mistakes_on_the_command_line(
 
 def test_there_are_a_hundred_of_them() -> None:
     assert len(IN_PYTHON) + len(QUESTIONS) + len(COMMANDS) >= 100
+
+
+def test_categories_of_polars_and_members_of_enumerations_are_texts() -> None:
+    town = enum.Enum("Town", {"OSLO": "Oslo", "BERGEN": "Bergen"})
+    frame = pl.DataFrame(PEOPLE | {"day": days()}).with_columns(pl.col("town").cast(pl.Categorical))
+    members = PEOPLE | {"day": days(), "town": [town("Oslo"), town("Bergen"), town("Oslo")]}
+    orders = {"uid": [1], "amount": [3]}
+    plain, *others = (
+        COLLECTION.encode(users=users, orders=orders, rng=tc.insecure_rng(3))["users"].to_pydict()
+        for users in (PEOPLE | {"day": days()}, frame, members)
+    )
+    assert others == [plain, plain]

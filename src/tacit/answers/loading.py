@@ -21,7 +21,8 @@ def batch_of(catalog: Catalog[C], name: str, table: pa.Table | ReportTable, key:
     owner = table.collection if isinstance(table, ReportTable) else ReportTable.owner(table)
     collection = catalog.get(owner)
     if collection is None or not isinstance(name, str):
-        message = f"The reports of {str(name)[:60]!r} belong to no collection of this database. Create it first."
+        advice = "Create it first." if owner else "They name none. Pass what Collection.encode returns."
+        message = f"The reports of {str(name)[:60]!r} belong to no collection of this database. {advice}"
         raise ReportError(message, code="unknown-collection")
     contract = collection.contract
     compiled = contract[name]

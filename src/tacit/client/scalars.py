@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,8 @@ def plain_scalar(value: Any) -> Any:
         return value
     if type(value).__name__ in MISSING:  # of pandas
         return None
+    if isinstance(value, enum.Enum):
+        return plain_scalar(value.value)
     if type(value).__module__.partition(".")[0] in ("numpy", "pyarrow"):
         value = _unwrap(value)
     if isinstance(value, bool | float | datetime.datetime) or not isinstance(value, str | int):

@@ -37,6 +37,8 @@ def as_table(service: Service, source: Any) -> pa.Table:
             near = difflib.get_close_matches(name.lower(), [other.lower() for other in names], n=1)
             problem = "the column occurs twice" if name in names else "the column is missing"
             hint = " A column has a similar name: check the spelling." if near and name not in names else ""
+            if table.schema.pandas_metadata and name not in names and not near:
+                hint = " The index of a pandas frame is no column: call reset_index() if it is there."
             advice = f"{problem}.{hint} Expected columns: {', '.join(expected)}."
             raise RecordError(advice, code="missing-column", service=service.name, column=name)
     for name in names:

@@ -96,7 +96,7 @@ def refuse_deep(text: str) -> None:
 def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
     """Return the statement with its parameters; refuse long or deep texts, several statements, and all but SELECT."""
     if not isinstance(text, str) or len(text) > MAX_LENGTH:
-        message = f"A question must be text of at most {MAX_LENGTH} characters. Shorten it."
+        message = f"A question must be one SELECT as text of at most {MAX_LENGTH} characters."
         raise ParseError(message, code="too-long")
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         message = "The question is not valid Unicode: it has an unpaired surrogate. Type it again."

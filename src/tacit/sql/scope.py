@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from tacit.contract.schema import Public, Service
+from tacit.contract.schema import Categorical, Public, Service
 from tacit.errors import BindError, InternalError, UnsupportedSqlError
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.sql.lookup import Lookup
@@ -133,6 +133,11 @@ class Joined:
     columns: dict[str, Lookup]
 
 
+def _lists(attribute: object, text: str) -> bool:
+    """Tell whether a text is one of the values that an attribute lists."""
+    return isinstance(attribute, Categorical) and attribute.has_text and text in attribute.values
+
+
 @dataclass(frozen=True)
 class Scope:
     """The services and dimensions of a question, and its text for error messages."""
@@ -248,6 +253,8 @@ class Scope:
             near = get_close_matches(name, [a.name.lower() for s in sources for a in s.service.attributes], 1)
             meant = [a.name for s in sources for a in s.service.attributes if a.name.lower() in near]
             hint = f" Did you mean {meant[0]!r}?" if meant else ""
+            if value_of := [a.name for s in sources for a in s.attributes if _lists(a, column.name)]:
+                hint = f" It is a value of {value_of[0]}: write it in single quotes, '{column.name}'."
             message = (
                 f"{names} {'has' if len(sources) == 1 else 'have'} no column {column.name!r}.{hint} Columns: {known}."
             )

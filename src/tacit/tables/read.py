@@ -5,7 +5,7 @@ Errors of the libraries that read tables may quote values, so they are never cha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,14 @@ READABLE = (
     "or the path of a Parquet, CSV or JSON lines file. Whole numbers must fit 64 bits, text must be Unicode."
 )
 
+COLUMN = (
+    "A column is a list or array of values of one kind: numbers, texts, dates or booleans. Whole numbers must fit "
+    "64 bits, text must be Unicode."
+)
+
+MOST_NAMED = 8
+"""Columns that an error lists."""
+
 
 def as_arrow(name: str, source: Any) -> pa.Table:
     """Return any kind of table as an Arrow table; errors name it but show none of its content."""
@@ -36,6 +44,19 @@ def as_arrow(name: str, source: Any) -> pa.Table:
     if table is None:  # raised outside the handler, so that the cause is not chained
         problem = f"the table cannot be read ({failure}). {READABLE}"
         raise RecordError(problem, code="unreadable-table", service=name)
+    return _with_large_texts(table)
+
+
+def _with_large_texts(table: pa.Table) -> pa.Table:
+    """Return a table whose dictionaries hold texts that Arrow can decode: those of polars are views."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type) and pa.types.is_string_view(field.type.value_type):
+            chunks = [
+                pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
+                for chunk in table.column(place).chunks
+            ]
+            kind = pa.dictionary(field.type.index_type, pa.large_string())
+            table = table.set_column(place, field.name, pa.chunked_array(chunks, kind))
     return table
 
 
@@ -52,20 +73,44 @@ def _read(name: str, source: Any) -> pa.Table:
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source])
     if isinstance(source, Mapping):
-        return pa.table({column: _column(values) for column, values in source.items()})
+        return _of_columns(name, source)
     if isinstance(source, list) and source and all(isinstance(row, Mapping) for row in source):
         columns = dict.fromkeys(column for row in source for column in row)
-        return pa.table({column: _column([row.get(column) for row in source]) for column in columns})
-    problem = f"a {type(source).__name__} is not a table. {READABLE}"
-    raise RecordError(problem, code="unreadable-table", service=name)
+        return _of_columns(name, {column: [row.get(column) for row in source] for column in columns})
+    refusal = f"a {type(source).__name__} is not a table.{_first_step(source)}"
+    raise RecordError(f"{refusal} {READABLE}", code="unreadable-table", service=name)
 
 
-def _column(values: Any) -> pa.Array:
+def _first_step(source: Any) -> str:
+    """Return what turns something into a table, if it is known."""
+    for method in ("collect", "to_table"):  # of lazy frames, and of datasets
+        if callable(getattr(source, method, None)):
+            return f" Call {method}() first."
+    return " Make a list of it first." if isinstance(source, Iterator) else ""
+
+
+def _of_columns(name: str, source: Mapping[Any, Any]) -> pa.Table:
+    columns = {str(column): _column(name, str(column), values) for column, values in source.items()}
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) > 1:
+        counts = ", ".join(f"{column} {len(values):,}" for column, values in [*columns.items()][:MOST_NAMED])
+        problem = f"columns have different numbers of values: {counts}. Give each column a value for each row."
+        raise RecordError(problem, code="unreadable-table", service=name)
+    return pa.table(columns)
+
+
+def _column(name: str, column: str, values: Any) -> pa.Array:
     """Return a column; objects that Arrow does not support are converted to scalars."""
+    failure = ""
     try:
         return pa.array(values)
-    except (pa.ArrowException, TypeError):
-        return pa.array([plain_scalar(value) for value in values])
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        try:
+            return pa.array([plain_scalar(value) for value in values])
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as cause:
+            failure = type(cause).__name__
+    problem = f"the column cannot be read ({failure}). {COLUMN}"
+    raise RecordError(problem, code="unreadable-table", service=name, column=column)
 
 
 def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -14,6 +14,7 @@ from tacit.answers.forecast.population import frequencies_of
 from tacit.answers.forecast.verdicts import Forecast, Planned, forecast_questions
 from tacit.contract.schema import Schema, Service
 from tacit.encode.prepare import prepare_tables
+from tacit.errors import UnknownNameError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
 from tacit.estimate.threads import one_thread
@@ -103,7 +104,10 @@ class Forecasting:
         """
         schema, samples = self.contract.schema, None
         if like is not None:
-            by_service = isinstance(like, Mapping) and like.keys() <= {service.name for service in schema.services}
+            names = [service.name for service in schema.services]
+            by_service = isinstance(like, Mapping) and like.keys() <= set(names)
+            if isinstance(like, Mapping) and not by_service:
+                _refuse_unknown(like, schema.services[0], names)
             tables, _ = prepare_tables(schema, like if by_service else {schema.services[0].name: like})
             people, sampled = sample_people(schema, tables)
             rows = len(next(iter(sampled.values()))) if any(schema[name].one_to_one for name in sampled) else 0
@@ -113,6 +117,13 @@ class Forecasting:
             questions = likely_questions(schema)
         texts = [questions] if isinstance(questions, str) else list(questions)
         return forecast_questions(self, texts, users=100_000 if users is None else users, like=samples)
+
+
+def _refuse_unknown(like: Mapping[str, Any], service: Service, names: Sequence[str]) -> None:
+    """Refuse a dict that is neither of services nor of columns: it has no column of the first service."""
+    columns = [service.key, *(attribute.name for attribute in service.attributes)]
+    if not any(str(name) in columns for name in like):
+        raise UnknownNameError("service", str(next(iter(like), "")), names)
 
 
 def sample_people(schema: Schema, tables: Mapping[str, pa.Table]) -> tuple[int, dict[str, pa.Table]]:
