@@ -30,7 +30,7 @@ test: lint .venv/browser.done
 	$(PYTEST)
 
 test-all: lint .venv/browser.done
-	TACIT_LONG=1 $(PYTEST) --result docs/reference/test-all.json
+	TACIT_LONG=1 $(PYTEST) --result=docs/reference/test-all.json
 
 # Some of the same tests, with more of everything: 100,000 hostile texts and contracts, 10,000 requests of each fuzzer.
 hostile: .venv/dev.done
