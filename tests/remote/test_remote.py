@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -213,6 +215,44 @@ def test_wrong_addresses_are_refused(address: str) -> None:
     with pytest.raises(UsageError) as refused:
         tc.connect(address)
     assert "secret" not in str(refused.value)
+
+
+def test_an_answer_that_was_cut_off_is_no_answer_with_fewer_rows() -> None:
+    """An Arrow stream that ends after its schema is a table without rows."""
+    whole = stream_of_answer(Answer(["a"], [[1], [2]]))
+    ends = [end for end in range(len(whole)) if is_readable(whole[:end])]
+    assert any(len(answer_from_stream(whole[:end]).rows) == 0 for end in ends), "some beginnings can be read"
+    for end in (*ends, len(whole)):
+        with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
+            sent = pool.submit(respond, listening, whole[:end], len(whole))
+            database = tc.connect(f"http://127.0.0.1:{listening.getsockname()[1]}")
+            if end == len(whole):
+                assert len(database.sql("SELECT 1").rows) == 2
+            else:
+                with pytest.raises(EngineError) as refused:
+                    database.sql("SELECT 1")
+                assert refused.value.code == "no-collector"
+            sent.result()
+
+
+def is_readable(content: bytes) -> bool:
+    try:
+        answer_from_stream(content)
+    except EngineError:
+        return False
+    return True
+
+
+def respond(listening: socket.socket, content: bytes, stated: int) -> None:
+    """Answer one request, with a length that may be more than what is sent."""
+    connection, _ = listening.accept()
+    with connection, connection.makefile("rb") as file:
+        length = 0
+        while (line := file.readline()) != b"\r\n":
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        file.read(length)
+        connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {stated}\r\n\r\n".encode() + content)
 
 
 def test_what_is_no_collector_is_said_so() -> None:

@@ -79,6 +79,8 @@ class Transport:
             connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
             response = connection.getresponse()
             content = response.read(most)
+            if response.length and len(content) < most:
+                return Answered(0)  # the connection ended early
             after = response.getheader("Retry-After", "")
             seconds = min(3600.0, float(after)) if after.isascii() and after.isdigit() else 0.0
             return Answered(response.status, content, seconds)
