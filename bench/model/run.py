@@ -105,7 +105,7 @@ def measure(simulated: Simulated, asked: list[tuple[Any, ...]], seed: int) -> di
 
 def unbiased_beside(db: tc.Database) -> list[Any]:
     """Return the unbiased estimates that the last fitted answer was compared with; None where there is none."""
-    [*_, (_, made)] = db._models._made.values()  # noqa: SLF001
+    [*_, (_, made)] = db._models._results.values()  # noqa: SLF001
     anchors: Any = made
     return [None if own is None else own[()].at(0.95) for own in anchors]
 

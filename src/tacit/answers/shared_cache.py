@@ -32,14 +32,14 @@ class SharedCache(Generic[T]):
         self._most, self._size = most, size
         self._lock = threading.Lock()
         self._version: Hashable = None
-        self._kept: _Kept[T] = _Kept()
+        self._cached: _Cached[T] = _Cached()
 
     def get(self, version: Hashable, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value of a key for this version; compute it if it is not cached."""
         with self._lock:
             if version != self._version:
-                self._version, self._kept = version, _Kept()
-            cached = self._kept
+                self._version, self._cached = version, _Cached()
+            cached = self._cached
             slot = cached.slots.setdefault(key, _Slot())
             cached.slots.move_to_end(key)
         with slot.lock:
@@ -59,7 +59,7 @@ class SharedCache(Generic[T]):
         """Return the cached values of this version."""
         with self._lock:
             return (
-                [value for slot in self._kept.slots.values() for value in slot.values]
+                [value for slot in self._cached.slots.values() for value in slot.values]
                 if version == self._version
                 else []
             )
@@ -75,7 +75,7 @@ class _Slot(Generic[T]):
 
 
 @dataclass(eq=False, repr=False)
-class _Kept(Generic[T]):
+class _Cached(Generic[T]):
     """The values of one version, and their total size."""
 
     slots: OrderedDict[Hashable, _Slot[T]] = field(default_factory=OrderedDict)

@@ -31,7 +31,7 @@ from tacit.estimate.functional import Functional, Vector
 
 __all__ = ["Boxes", "Parents"]
 
-KEPT = 16
+MOST_CACHED = 16
 """Functionals whose weights are cached."""
 
 
@@ -71,7 +71,7 @@ class Boxes:
         self.sizes, self.low, self.high, self.noisy, self.law = sizes, low, high, noisy, law
         self.parents, self.unevenness, self.threshold = parents, unevenness, threshold
         self.background = Background.of(law.scale, threshold) if threshold else None
-        self._kept: dict[Hashable, Vector] = {}
+        self._cached: dict[Hashable, Vector] = {}
 
     @cached_property
     def counts(self) -> Vector:
@@ -93,11 +93,11 @@ class Boxes:
     def weights(self, functional: Functional) -> Vector:
         """Return the mean of a functional over each box; the last few are cached for computing errors."""
         key = functional.key
-        if key not in self._kept:
-            while len(self._kept) >= KEPT:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = self._means(functional)
-        return self._kept[key]
+        if key not in self._cached:
+            while len(self._cached) >= MOST_CACHED:
+                self._cached.pop(next(iter(self._cached)))
+            self._cached[key] = self._means(functional)
+        return self._cached[key]
 
     def _means(self, functional: Functional) -> Vector:
         total = np.zeros(len(self.noisy))

@@ -55,8 +55,8 @@ class Column:
         self._count, self._ticks = int(attribute["count"]), int(attribute["ticks"])
         low, step = bound_of(attribute, "low"), Fraction(attribute["step"])
         high = low + step * (self._ticks - 1)
-        self._whole = step == 1 and low.denominator == 1
-        self._default = int(low) if self._whole else float(low)
+        self._is_integer = step == 1 and low.denominator == 1
+        self._default = int(low) if self._is_integer else float(low)
         if attribute["kind"] == "date":
             self._default = _EPOCH + datetime.timedelta(int(low))
         self._bounds, self._clamps = (int(low), int(high)), attribute.get("outside", "refuse") != "refuse"
@@ -115,7 +115,7 @@ class Column:
 
     def _tick(self, value: Any) -> int:
         number = self._number(value)
-        if isinstance(number, int) and self._whole:
+        if isinstance(number, int) and self._is_integer:
             low, high = self._bounds
             return int(self._inside(number, low, high) + (BIAS - low))
         number = self._inside(float(number), self._start, self._stop)

@@ -93,7 +93,7 @@ def parse(text: str) -> dict[str, Any]:
     if len(text) > MAX_BYTES or len(text.encode(errors="replace")) > MAX_BYTES:
         refuse("too-large")
     try:
-        data = json.loads(text, parse_int=_whole, parse_constant=_no_constant)
+        data = json.loads(text, parse_int=_integer, parse_constant=_no_constant)
         written = canonical_text(data)
     except (ValueError, RecursionError):
         refuse("not-json")
@@ -113,7 +113,7 @@ def reformat(text: str) -> str:
     if len(text) > MAX_BYTES:
         return text
     try:
-        data = json.loads(text, parse_int=_whole, parse_constant=_no_constant, object_pairs_hook=_distinct)
+        data = json.loads(text, parse_int=_integer, parse_constant=_no_constant, object_pairs_hook=_distinct)
         return canonical_text(data) or text
     except (ValueError, RecursionError):
         return text
@@ -137,7 +137,7 @@ def _is_second_attribute(attribute: Mapping[str, Any]) -> bool:
     return any(word in attribute for word in words)
 
 
-def _whole(digits: str) -> int | float:
+def _integer(digits: str) -> int | float:
     """Return a number of any length in bounded time; floats are never canonical."""
     return int(digits) if len(digits) < 18 else float(digits)
 

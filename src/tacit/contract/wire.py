@@ -315,13 +315,13 @@ class _Oracles:
 
     def __init__(self, by_domain: Mapping[str, Any], otherwise: Mapping[str, Any] | None) -> None:
         self._by_domain, self._otherwise = by_domain, otherwise
-        self._made: dict[tuple[int, ...], Oracle] = {}
+        self._built: dict[tuple[int, ...], Oracle] = {}
 
     def build(self, sizes: Sequence[int]) -> Oracle:
         key = tuple(sizes)
-        if key not in self._made:
-            self._made[key] = self._build(key)
-        return self._made[key]
+        if key not in self._built:
+            self._built[key] = self._build(key)
+        return self._built[key]
 
     def _build(self, sizes: tuple[int, ...]) -> Oracle:
         entry = self._by_domain.get(str(math.prod(sizes)), self._otherwise)

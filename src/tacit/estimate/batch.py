@@ -39,7 +39,7 @@ MOST_COMBINATIONS = 2**20
 """Maximum combinations of vectors in one batch of terms; larger batches are split in two."""
 
 
-class _Kept:
+class _Cached:
     """What codes contribute to some functionals of a batch, for the reports of one group, and their totals."""
 
     def __init__(self, columns: list[int], totals: WeakKeyDictionary[Tallies, dict[int, Vector]]) -> None:
@@ -76,8 +76,8 @@ class FunctionalBatch:
         self.count, self._constants, self.terms, self.attribute_sets = count, constants, terms, attribute_sets
         self._besides: dict[frozenset[int], Vector] = {}
         self._of_views: WeakKeyDictionary[Tallies, dict[int, Vector]] = WeakKeyDictionary()
-        self._kept: _Kept | None = None
-        self._shared: _Kept | None = None
+        self._cached: _Cached | None = None
+        self._shared: _Cached | None = None
 
     def _beside(self, view: int) -> Vector:
         """Return the contribution of terms that do not read a view, equal for all its codes."""
@@ -127,13 +127,13 @@ class FunctionalBatch:
         for codes, weights in tallies.codes_of(view, max(1, VALUES_AT_ONCE // max(1, self.count))):
             values = self.contributions(view, codes)
             added += weights @ values
-            if self._kept is not None and len(codes) == tallies.codes(view):
-                self._kept.add(tallies, view, values)
+            if self._cached is not None and len(codes) == tallies.codes(view):
+                self._cached.add(tallies, view, values)
         return added
 
     def share_contributions(self, columns: Sequence[int], other: FunctionalBatch) -> None:
         """Keep what codes contribute to some functionals, which are those of another batch, for it to take."""
-        self._kept = other._shared = _Kept(list(columns), self._of_views)
+        self._cached = other._shared = _Cached(list(columns), self._of_views)
 
     def take_contributions(self, tallies: Tallies, view: int, codes: Codes) -> Vector | None:
         """Return the contributions of some of a view's codes if its totals have kept them; they are kept no longer."""

@@ -244,7 +244,7 @@ class Decoder:
         if self._sets and terms.attributes:
             home = self._sets.home(terms.attributes)
             if home and self.name != "blue":
-                return [self._sets.whole(terms, home)]
+                return [self._sets.from_one_set(terms, home)]
             return list(self._sets.parts(terms, home)) if home else None
         grid = self._grid(terms.attributes)
         grid = grid if grid.is_grid else self._grid(terms.attributes, together=True)

@@ -48,7 +48,7 @@ class Sets:
         fitting = [grid for grid in self._grids if set(attributes) <= set(grid)]
         return min(fitting, key=lambda grid: (len(grid), grid), default=None)
 
-    def whole(self, terms: Terms, home: tuple[int, ...]) -> tuple[Grid, Terms]:
+    def from_one_set(self, terms: Terms, home: tuple[int, ...]) -> tuple[Grid, Terms]:
         """Return terms to be read from one set alone."""
         return self._grids[home], terms.over(home, [levels.size for levels in self._service.levels])
 
@@ -74,7 +74,7 @@ class Sets:
 
     def _parts_from(self, terms: Terms, home: tuple[int, ...]) -> Iterator[tuple[Grid, Terms]]:
         """Yield the parts of terms, where products are read from one set."""
-        yield self.whole(terms, home)
+        yield self.from_one_set(terms, home)
         centres = [
             self._centres(home, i, vectors)[terms.picks[:, k]]
             for k, (i, vectors) in enumerate(zip(terms.attributes, terms.vectors, strict=True))
@@ -86,9 +86,9 @@ class Sets:
             }
             if scale.any() and elsewhere:
                 alone = terms.alone(k, scale)
-                yield self.whole(alone.with_vectors(sum(elsewhere.values(), np.zeros(1)), -1.0), home)
+                yield self.from_one_set(alone.with_vectors(sum(elsewhere.values(), np.zeros(1)), -1.0), home)
                 for shown, vectors in elsewhere.items():
-                    yield self.whole(alone.with_vectors(vectors), shown)
+                    yield self.from_one_set(alone.with_vectors(vectors), shown)
 
     def _centres(self, shown: tuple[int, ...], attribute: int, vectors: Vector) -> Vector:
         """Return the means of vectors, by least squares of a set."""

@@ -53,7 +53,7 @@ class Tallies:
         self._codes, self._weights = codes, weights
         self._bounds = np.searchsorted(codes, [*(view.offset for view in channel.views), channel.alphabet])
         self._tables: dict[int, Vector] = {}
-        self._kept: dict[Hashable, Vector] = {}
+        self._cached: dict[Hashable, Vector] = {}
 
     def reports(self, view: int) -> float:
         """Return the number of reports of a view, or the sum of their weights."""
@@ -65,9 +65,9 @@ class Tallies:
 
     def keep(self, key: Hashable, make: Callable[[], Vector]) -> Vector:
         """Return a cached value that depends on the tables alone, shared by all questions."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
+        if key not in self._cached:
+            self._cached[key] = make()
+        return self._cached[key]
 
     def probability(self, view: int) -> float:
         """Return the probability with which a view is reported."""

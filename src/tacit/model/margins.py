@@ -49,7 +49,7 @@ class Margins:
         first = self._ends[1]  # cells of one margin are disjoint, so this block is diagonal
         self._first, beside = np.diag(products)[:first], products[:first, first:]
         self._beside = beside / self._first[:, None]
-        self._rest = np.linalg.inv(products[first:, first:] - beside.T @ self._beside)
+        self._complement = np.linalg.inv(products[first:, first:] - beside.T @ self._beside)
 
     def _products(self, table: Vector) -> Vector:
         """Return the mean of the product of every two indicators of margins' cells, under the table."""
@@ -75,7 +75,7 @@ class Margins:
             for other in self._others
         ]
         first, others = sums[0], np.concatenate([sums[0][..., :0], *sums[1:]], axis=-1)
-        residual = (others - first @ self._beside) @ self._rest
+        residual = (others - first @ self._beside) @ self._complement
         fitted = np.concatenate([first / self._first - residual @ self._beside.T, residual], axis=-1)
         back = sum(
             fitted[..., start:stop].reshape(*spread.shape[:leading], *shape)

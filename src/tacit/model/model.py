@@ -101,7 +101,7 @@ class Model:
             return self.values(ordered[0])
         joint = self._joint_of(ordered)
         if joint is None:
-            joint = self._whole(ordered)
+            joint = self._joint_table(ordered)
         axes = tuple(k for k, i in enumerate(joint.attributes) if i not in ordered)
         spread = [self._within(i, PAIR_CELLS).T for i in ordered]
         return along(joint.table.sum(axis=axes), spread).transpose([ordered.index(i) for i in attributes])
@@ -152,7 +152,7 @@ class Model:
 
     def _one_errors(self, attribute: int, weights: Sequence[Vector]) -> Vector:
         """Return the errors of weighted sums of an attribute's values."""
-        fit = self._one(attribute)[0]
+        fit = self._fit_of(attribute)[0]
         if fit is None:
             return np.zeros(len(weights))
         holds = indicators(self._cells_of(attribute, ONE_CELLS))
@@ -162,14 +162,14 @@ class Model:
         """Return how the table of some attributes was fitted."""
         if not self.together(attributes):
             return "no view reports them together: assumed independent"
-        fit = self._one(attributes[0])[0] if len(attributes) == 1 else self.face(attributes)[0]
+        fit = self._fit_of(attributes[0])[0] if len(attributes) == 1 else self.face(attributes)[0]
         return fit.how if fit else "known"
 
     def is_weak(self, attributes: Key) -> bool:
         """Return whether the evidence carries too little information about attributes to determine their table."""
         if not self.together(attributes):
             return len(attributes) == 1
-        fit = self._one(attributes[0])[0] if len(attributes) == 1 else self.face(attributes)[0]
+        fit = self._fit_of(attributes[0])[0] if len(attributes) == 1 else self.face(attributes)[0]
         return fit is not None and fit.learned < WEAK
 
     def together(self, attributes: Sequence[int]) -> bool:
@@ -191,10 +191,10 @@ class Model:
     def values(self, attribute: int) -> Vector:
         """Return the share of each value; values that the table does not distinguish have equal shares."""
         cells = self._cells_of(attribute, ONE_CELLS)
-        share: Vector = self._one(attribute)[1][cells] / np.bincount(cells)[cells]
+        share: Vector = self._fit_of(attribute)[1][cells] / np.bincount(cells)[cells]
         return share
 
-    def _one(self, attribute: int) -> tuple[Fit | None, Vector]:
+    def _fit_of(self, attribute: int) -> tuple[Fit | None, Vector]:
         """Return the fit of an attribute's own table, and the table; no fit if the table is known."""
         with self._door:
             if attribute not in self._ones:
@@ -337,14 +337,14 @@ class Model:
     def _joint_of(self, wanted: Key) -> Joint | None:
         """Return the table that answers about some attributes: of all attributes if it is small, or else of these."""
         if len(wanted) == 2:
-            return self._whole(wanted)
+            return self._joint_table(wanted)
         varying = tuple(i for i in range(len(self.attributes)) if i in wanted or self._varies(i))
         for attributes in (varying, wanted):
             if len(attributes) <= MOST_AXES:
                 cells = math.prod(int(self._cells_of(i, PAIR_CELLS).max()) + 1 for i in attributes)
                 marginals = math.comb(len(attributes), 2)
                 if cells * marginals <= WHOLE_WORK and cells * (marginals + len(self.faces(attributes))) <= WHOLE_WORK:
-                    return self._whole(attributes)
+                    return self._joint_table(attributes)
         return None
 
     def _varies(self, attribute: int) -> bool:
@@ -358,7 +358,7 @@ class Model:
         attributes = tuple(sorted({i for functional in functionals for i in functional.attributes}))
         return self._joint_of(attributes) or self._maximum_entropy(attributes, self._classes(attributes, functionals))
 
-    def _whole(self, attributes: Key) -> Joint:
+    def _joint_table(self, attributes: Key) -> Joint:
         """Return the table of some attributes in the cells of tables of pairs."""
         with self._door:
             if attributes not in self._joints:

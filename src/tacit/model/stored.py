@@ -62,8 +62,8 @@ class Models:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._kept: dict[Hashable, tuple[Hashable, Fetched, Model]] = {}
-        self._made: dict[Hashable, tuple[Hashable, object]] = {}
+        self._models: dict[Hashable, tuple[Hashable, Fetched, Model]] = {}
+        self._results: dict[Hashable, tuple[Hashable, object]] = {}
         self._lock = threading.Lock()
 
     def of_service(self, tiers: Sequence[StoredService]) -> Model:
@@ -80,7 +80,7 @@ class Models:
         """Return a model and its public classes: the cached one of a key, if the reports have not changed."""
         with self._lock:  # concurrent callers wait for one model
             changes = self.engine.changes()
-            cached = self._kept.get(key)
+            cached = self._models.get(key)
             if cached is None or changes is None or cached[0] != changes:
                 fetched = fetch()
                 if not any(tier.times.sum() for tier in fetched.tiers):
@@ -88,23 +88,23 @@ class Models:
                     raise ReportError(message, code="no-reports")
                 same = cached is not None and cached[1].equals(fetched)
                 model = cached[2] if cached and same else fetched.model(wanted)
-                self._kept.pop(key, None)
+                self._models.pop(key, None)
                 if changes is not None and sum(len(tier.times) for tier in fetched.tiers) > MOST_ROWS:
                     fetched = Fetched((), fetched.classes)
-                self._kept[key] = cached = changes, fetched, model
-                while len(self._kept) > MOST_MODELS:
-                    del self._kept[next(iter(self._kept))]
+                self._models[key] = cached = changes, fetched, model
+                while len(self._models) > MOST_MODELS:
+                    del self._models[next(iter(self._models))]
             return cached[2], cached[1].classes
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the cached value of a key, if the reports have not changed since; else compute it."""
         changes = self.engine.changes()
-        cached = self._made.get(key)
+        cached = self._results.get(key)
         if cached is None or changes is None or cached[0] != changes:
-            self._made.pop(key, None)
-            self._made[key] = cached = changes, make()
-            while len(self._made) > MOST_MADE:
-                self._made.pop(next(iter(self._made)), None)
+            self._results.pop(key, None)
+            self._results[key] = cached = changes, make()
+            while len(self._results) > MOST_MADE:
+                self._results.pop(next(iter(self._results)), None)
         return cast("T", cached[1])
 
     def _reports(self, service: ServiceContract, table: str, rollup: bool) -> Reports:  # noqa: FBT001

@@ -283,7 +283,7 @@ def _replace(outer: exp.Select, alias: str, outputs: Mapping[str, exp.Expr], tex
     shown = {node.alias.lower(): node for node in result.expressions if isinstance(node, exp.Alias)}
     if not keep and not result.args.get("joins"):
         parts = [*result.expressions, *(result.args[word] for word in CLAUSES if result.args.get(word))]
-        for column in (column for part in parts for column in _own(part, exp.Column)):
+        for column in (column for part in parts for column in _own_nodes(part, exp.Column)):
             if column.name.lower() not in {**outputs, **shown}:
                 message = f"The subquery has no column {column.name!r}. Columns: {', '.join(outputs)}."
                 raise BindError(message, text=text, span=span_of(column))
@@ -345,11 +345,11 @@ def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
 
 
 def _has_aggregate(statement: exp.Select) -> bool:
-    aggregates = [aggregate for node in statement.expressions for aggregate in _own(node, exp.AggFunc)]
+    aggregates = [aggregate for node in statement.expressions for aggregate in _own_nodes(node, exp.AggFunc)]
     return any(not isinstance(aggregate.parent, exp.Window) for aggregate in aggregates)
 
 
-def _own(node: exp.Expr, kind: type[exp.Expr]) -> list[Any]:
+def _own_nodes(node: exp.Expr, kind: type[exp.Expr]) -> list[Any]:
     """Return the nodes of a kind outside nested subqueries."""
     walked = node.walk(prune=lambda part: isinstance(part, exp.Subquery))
     return [part for part in walked if isinstance(part, kind)]

@@ -243,7 +243,7 @@ def as_text(value: Any) -> str:
     return text.lower() if isinstance(value, bool) else text
 
 
-def _whole(value: Any) -> int:
+def _to_integer(value: Any) -> int:
     """Round to a whole number: halves of exact numbers away from zero, of floats to the even neighbour."""
     if isinstance(value, float | str):
         return round(float(value))
@@ -251,7 +251,7 @@ def _whole(value: Any) -> int:
 
 
 CASTS: dict[str, Callable[[Any], Any]] = {
-    "INT": _whole,
+    "INT": _to_integer,
     "DOUBLE": float,
     "VARCHAR": as_text,
     "DATE": lambda value: parse_day(value) if isinstance(value, str) else _date(value),

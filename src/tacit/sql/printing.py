@@ -156,13 +156,13 @@ def _joins(people: People) -> Iterable[exp.Join]:
 
 def _of_people(people: People, columns: Sequence[exp.Expr]) -> exp.Select:
     """Return columns of the people of a join that meet its conditions."""
-    query = select(columns or [_one()], _table(people.join.sides[0]))
+    query = select(columns or [_constant_one()], _table(people.join.sides[0]))
     for join in _joins(people):
         query.append("joins", join)
     return query.where(*(condition.copy() for condition in people.conditions), copy=False)
 
 
-def _one() -> exp.Expr:
+def _constant_one() -> exp.Expr:
     return with_alias(number(1), "one")
 
 
@@ -217,7 +217,9 @@ def _with_measures(
         people, [*(with_alias(expression, name) for expression, name in carried), *_public(people), *factors]
     )
     computed = [with_alias(_measure(measure), names.measure(place)) for place, measure in enumerate(measures)]
-    of_measures = select([*(column(name) for _, name in carried), *computed] or [_one()], exp.to_table("people"))
+    of_measures = select(
+        [*(column(name) for _, name in carried), *computed] or [_constant_one()], exp.to_table("people")
+    )
     query = select(columns, exp.to_table("measures"))
     return query.with_("people", as_=of_people, copy=False).with_("measures", as_=of_measures, copy=False)
 

@@ -28,7 +28,7 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-            _own(file.fileno(), before or path.parent.stat(), path.name, needed=before is not None)
+            _set_owner(file.fileno(), before or path.parent.stat(), path.name, needed=before is not None)
             os.fchmod(file.fileno(), before.st_mode & 0o7777 if before else mode & ~_mask())
             later = max(time.time_ns(), before.st_mtime_ns + 1) if before else time.time_ns()
             file.flush()
@@ -60,7 +60,7 @@ def adopt(path: Path, *, mode: int = 0o600) -> None:
     with contextlib.suppress(FileExistsError):
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
         try:
-            _own(handle, path.parent.stat(), path.name, needed=False)
+            _set_owner(handle, path.parent.stat(), path.name, needed=False)
         finally:
             os.close(handle)
 
@@ -77,7 +77,7 @@ def lock_file(path: Path) -> Iterator[None]:
         yield
 
 
-def _own(handle: int, wanted: os.stat_result, name: str, *, needed: bool) -> None:
+def _set_owner(handle: int, wanted: os.stat_result, name: str, *, needed: bool) -> None:
     """Give a file its owner; refuse to replace one that its owner could not read afterwards."""
     mine = os.fstat(handle)
     if (mine.st_uid, mine.st_gid) == (wanted.st_uid, wanted.st_gid):

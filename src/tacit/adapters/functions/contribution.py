@@ -45,7 +45,7 @@ class Contribution:
             raise UsageError(message, code="not-a-total")
         self.service, self.question = services[0], question
         self._products = Decoder(self.service, decoder).decode(totals[0].functional).products
-        self._whole: Vector | None = None
+        self._table: Vector | None = None
 
     @property
     def alphabet(self) -> int:
@@ -60,9 +60,9 @@ class Contribution:
             raise UsageError(message, code="unknown-code")
         if self.alphabet > WHOLE_ALPHABET:
             return self._values(checked)
-        if self._whole is None:
-            self._whole = self._values(None)
-        return self._whole[checked]
+        if self._table is None:
+            self._table = self._values(None)
+        return self._table[checked]
 
     def _values(self, codes: Codes | None) -> Vector:
         count = self.alphabet if codes is None else len(codes)

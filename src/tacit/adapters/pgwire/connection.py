@@ -166,15 +166,15 @@ class Connection(Generic[Owner]):
         return content
 
     def _report(self, settings: dict[str, str]) -> None:
-        self._told = settings
+        self._announced = settings
         for name, value in settings.items():
             self._stream.write(message("S", f"{name}\0{value}\0".encode()))
 
     def _ready_for_more(self) -> None:
-        changed = {name: value for name, value in self._session.reported_settings() if self._told[name] != value}
-        known = self._told | changed
+        changed = {name: value for name, value in self._session.reported_settings() if self._announced[name] != value}
+        known = self._announced | changed
         self._report(changed)
-        self._told = known
+        self._announced = known
         if self._session.state == "I":
             self._portals = {name: portal for name, portal in self._portals.items() if portal.is_held}
         self._stream.write(message("Z", self._session.state.encode()))

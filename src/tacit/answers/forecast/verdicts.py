@@ -158,7 +158,7 @@ class _Trials:
 
     def __init__(self, planned: Planned, users: int, like: Mapping[str, Frequencies] | None) -> None:
         self._contract, self._users, self._like = planned.contract, users, like
-        self._made: dict[object, Contract | None] = {}
+        self._compiled: dict[object, Contract | None] = {}
         self._decoders: dict[int, dict[str, Decoder]] = {}
 
     def verdict(self, question: str) -> Verdict:
@@ -206,12 +206,12 @@ class _Trials:
             return None
 
     def _compile(self, key: object, make: Callable[[], Contract]) -> Contract | None:
-        if key not in self._made:
+        if key not in self._compiled:
             try:
-                self._made[key] = make()
+                self._compiled[key] = make()
             except TacitError:  # it does not fit in a contract
-                self._made[key] = None
-        return self._made[key]
+                self._compiled[key] = None
+        return self._compiled[key]
 
     def _fewer(self, question: str, expected: Verdict) -> Iterator[tuple[str, Verdict]]:
         """Yield the effect of leaving out attributes: half of those that the question does not use, or all of them."""

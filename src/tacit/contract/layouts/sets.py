@@ -267,7 +267,7 @@ class _Costs:
     """The variances of questions about the same attributes: alone, and together in the sets that show all of them."""
 
     def __init__(self, sets: Sets, group: _Asked, shares: Shares, inverses: Mapping[int, Matrix]) -> None:
-        self._sets, self._asked, self._shares = sets, group, shares
+        self._sets, self._group, self._shares = sets, group, shares
         self._alone = {i: group.grams[i].traces(inverses[i]) for i in group.home}
         if len(group.home) == 1:
             return
@@ -283,8 +283,8 @@ class _Costs:
     def _parts_of(self, shown: Set) -> dict[int, tuple[Matrix, Matrix, float]]:
         """Return for each attribute the variances of contrasts, the squares of means, and the variance of 1."""
         parts = {}
-        for i in self._asked.home:
-            axis, grams = self._sets.axis(shown, i), self._asked.grams[i]
+        for i in self._group.home:
+            axis, grams = self._sets.axis(shown, i), self._group.grams[i]
             known = grams.traces(axis.known_inverse)
             parts[i] = known, grams.traces(np.outer(axis.ones, axis.ones)) / axis.total**2, axis.total
         return parts
@@ -292,27 +292,27 @@ class _Costs:
     def _together(self, shown: Set) -> Matrix:
         """Return the variance of interactions, which only sets that show all attributes measure."""
         parts = self._read[shown]
-        return _interaction(parts) / (self._shares[shown] * self._sets.scale(shown, *self._asked.home))
+        return _interaction(parts) / (self._shares[shown] * self._sets.scale(shown, *self._group.home))
 
     def variances(self) -> Matrix:
         """Return the variance of each question."""
-        home = self._asked.home
+        home = self._group.home
         if len(home) == 1:
             return self._alone[home[0]]
         variances: Matrix = self._interactions + sum(self._others(i) * self._alone[i] for i in home)
         return variances
 
     def _others(self, attribute: int) -> Matrix:
-        product = np.ones(len(self._asked.weights))
-        for k in self._asked.home:
+        product = np.ones(len(self._group.weights))
+        for k in self._group.home:
             product = product * (self._centres[k] if k != attribute else 1.0)
         return product
 
     def add_gains(self, gains: _Gains) -> dict[int, Matrix]:
         """Add what sets save for interactions; return the Gram matrices that remain for each attribute alone."""
-        home, weights = self._asked.home, self._asked.weights
+        home, weights = self._group.home, self._group.weights
         if len(home) == 1:
-            return {home[0]: self._asked.grams[home[0]].total(weights)}
+            return {home[0]: self._group.grams[home[0]].total(weights)}
         for shown in self._showing:
             read, scale = self._read[shown], self._shares[shown] * self._sets.scale(shown, *home)
             by = weights * self._weights[shown] ** 2 / scale
@@ -321,11 +321,11 @@ class _Costs:
             for i in home:
                 contrasts, means = _derivatives(read, i)
                 known = self._sets.axis(shown, i).known_inverse
-                sharp = known @ self._asked.grams[i].total(by * contrasts) @ known
+                sharp = known @ self._group.grams[i].total(by * contrasts) @ known
                 parts[i] = sharp, float((by * means * read[i][1] * read[i][2]).sum())
             gains.of_sets[shown] += total
             gains.add_together(shown, parts, total)
-        return {i: self._asked.grams[i].total(weights * self._others(i)) for i in home}
+        return {i: self._group.grams[i].total(weights * self._others(i)) for i in home}
 
 
 def _interaction(parts: Mapping[int, tuple[Matrix, Matrix, float]]) -> Matrix:

@@ -157,7 +157,7 @@ class HashedCodes:
 
         return read
 
-    def _rest(self, attribute: int, cells: Codes) -> Codes:
+    def _residue_of(self, attribute: int, cells: Codes) -> Codes:
         """Return cells x codes: the hash that a cell leaves for the other attributes, whatever is asked."""
         known, row = self.hashes[attribute], self.blocks[attribute][self.place]
         if known is None:
@@ -179,7 +179,7 @@ class HashedCodes:
                 summed, row = parts[0].chosen, self.blocks[parts[0].attribute][self.place]
             else:
                 summed, row = self._convolve(parts, products, dtype), self.place
-            residue = self._rest(last, vectors.cell) + self.g * row
+            residue = self._residue_of(last, vectors.cell) + self.g * row
             table = np.ascontiguousarray(summed.reshape(-1, products).T).take(residue, axis=1)
             if (vectors.beside != 1).any():
                 table *= vectors.beside.astype(dtype)[:, None]

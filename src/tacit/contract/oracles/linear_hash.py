@@ -106,7 +106,7 @@ class LinearHash(Oracle):
         return self.span // self.seeds
 
     @property
-    def _rest(self) -> int:
+    def _left_over(self) -> int:
         return self.span - self.seeds * self._seed_weight
 
     @property
@@ -133,7 +133,7 @@ class LinearHash(Oracle):
 
     def _mix(self, on_true: Fraction, on_false: Fraction) -> Fraction:
         """Return the probability of an event that code 0 always has, and others by the answer."""
-        null = Fraction(self._rest, self.span)
+        null = Fraction(self._left_over, self.span)
         return null + (1 - null) * (on_true * self.stay + on_false * self.flip) / self.span
 
     @property
@@ -157,7 +157,7 @@ class LinearHash(Oracle):
         pair, points = self._collide(1), self.g ** sum(self.digits)
         on_line = Fraction(self.g - 2, points - 2) if points > 2 else Fraction(0)
         triple = on_line * pair + (1 - on_line) * self._collide(2)
-        seeded = 1 - Fraction(self._rest, self.span)
+        seeded = 1 - Fraction(self._left_over, self.span)
         either = (1 - pair) * Fraction(self.stay + self.flip, self.span)
         with_third = 2 * (pair - triple)
         neither = with_third * (self.stay + self.flip) + (1 - pair - with_third) * 2 * self.flip
@@ -237,13 +237,13 @@ class LinearHash(Oracle):
         number = remainder(seed, self.seeds)
         reply = respond(self.hash(number, cells), answer, cells=self.g, flip=self.flip)
         code = number * self.g + reply + 1
-        if self._rest:
-            code[seed >= np.uint64(self.span - self._rest)] = 0
+        if self._left_over:
+            code[seed >= np.uint64(self.span - self._left_over)] = 0
         return code
 
     def has_seed(self, code: Any, seed: Any) -> Any:
         """Return whether a code has the number of a seed draw, or is the one that supports all cells."""
-        is_left_over = seed >= self.span - self._rest
+        is_left_over = seed >= self.span - self._left_over
         return ((code == 0) == is_left_over) & (is_left_over | ((code - 1) // self.g == seed % self.seeds))
 
     def _cells_of(self, cell: Cells | list[int]) -> list[Cells]:
@@ -252,7 +252,7 @@ class LinearHash(Oracle):
     def weight(self, cell: int, code: int) -> int:
         """Return the exact weight of a code."""
         if code == 0:
-            return self._rest * self.span
+            return self._left_over * self.span
         number, reply = divmod(code - 1, self.g)
         hashed = int(self.hash(np.array([number]), self._cells_of([cell]))[0])
         return self._seed_weight * (self.stay if reply == hashed else self.flip)
@@ -383,7 +383,7 @@ class LinearHash(Oracle):
         seed that is 1 at the lowest place of the last block of two or more cells tells its cells 0 and 1 apart, since
         its multiplier is prime to g.
         """
-        null = self._rest * self.span
+        null = self._left_over * self.span
         yield Column(0, null, 0, null, 0)
         if self.domain == 1:
             only = self._seed_weight * self.stay

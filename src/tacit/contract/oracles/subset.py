@@ -103,7 +103,7 @@ class Subset(Oracle):
         return math.comb(self.domain - 1, self.w)
 
     @property
-    def _rest(self) -> int:
+    def _left_over(self) -> int:
         return self.span - self._with * self.inside - self._without * self.outside
 
     @property
@@ -119,13 +119,13 @@ class Subset(Oracle):
     @property
     def keep(self) -> Fraction:
         """Probability that the true cell is in the set."""
-        return Fraction(self._with * self.inside + self._rest, self.span)
+        return Fraction(self._with * self.inside + self._left_over, self.span)
 
     @property
     def lie(self) -> Fraction:
         """Probability that a given false cell is in the set."""
         both, only = self._choose(2, 2), self._choose(2, 1)
-        return Fraction(both * self.inside + only * self.outside + self._rest, self.span)
+        return Fraction(both * self.inside + only * self.outside + self._left_over, self.span)
 
     @property
     def pair_split(self) -> tuple[Fraction, Fraction]:
@@ -149,7 +149,7 @@ class Subset(Oracle):
         """Check the size, the number of sets, and that no weight is negative."""
         if not are_integers(self.w, low=1, high=self.domain - 1) or not _at_most(self.domain, self.w, MAX_SUBSETS):
             return "bad-subset"
-        if not are_integers(self.inside, self.outside, high=self.span) or self._rest < 0:
+        if not are_integers(self.inside, self.outside, high=self.span) or self._left_over < 0:
             return "bad-subset"
         return ""
 
@@ -163,7 +163,7 @@ class Subset(Oracle):
             (answer >= np.uint64(lower), remainder(answer - np.uint64(lower), self._with), True),
         ):
             code[rows] = 1 + self._rank(index[rows], cell[rows], with_cell=is_inside)
-        return np.where(answer < np.uint64(self.span - self._rest), code, 0)
+        return np.where(answer < np.uint64(self.span - self._left_over), code, 0)
 
     def _rank(self, index: Codes, cell: Cells, *, with_cell: bool) -> Codes:
         """Rank the set made of the ``index``-th subset of the other cells, and the cell itself if it is in."""
@@ -194,7 +194,7 @@ class Subset(Oracle):
     def weight(self, cell: int, code: int) -> int:
         """Return the exact weight of a set."""
         if code == 0:
-            return self._rest
+            return self._left_over
         return self.inside if cell in self.members(code) else self.outside
 
     def support(self, codes: Codes) -> npt.NDArray[np.bool_]:
@@ -227,5 +227,5 @@ class Subset(Oracle):
 
     def columns(self) -> Iterator[Column]:
         """Code 0, then any set: one of its cells against one outside."""
-        yield Column(0, self._rest, 0, self._rest, 0)
+        yield Column(0, self._left_over, 0, self._left_over, 0)
         yield Column.of(1, (self.inside, 0), (self.outside, self.domain - 1))  # rank 0 is the set 0..w-1

@@ -37,7 +37,7 @@ class Connection(HttpToolsProtocol):
     refused: ClassVar[Counter[str]] = Counter()
     """Connections closed before a request, by error code."""
 
-    _said: ClassVar[float] = 0.0
+    _last_logged: ClassVar[float] = 0.0
 
     _late: asyncio.TimerHandle | None = None
     _place: Literal["head", "body", "end"] = "head"
@@ -130,8 +130,8 @@ class Connection(HttpToolsProtocol):
         """Answer that the server is overloaded, and close the connection."""
         problem = {"type": f"urn:tacit:{code}", "title": "Overloaded", "status": 503, "detail": detail, "code": code}
         self.refused[code] += 1
-        if time.monotonic() - Connection._said > SECONDS_BETWEEN:
-            Connection._said = time.monotonic()
+        if time.monotonic() - Connection._last_logged > SECONDS_BETWEEN:
+            Connection._last_logged = time.monotonic()
             LOG.error("outage", {"code": code, "message": detail})
         self.transport.write(STATUS_LINE[503] + b"retry-after: 1\r\n" + _head_and_body(problem))
         self.transport.close()

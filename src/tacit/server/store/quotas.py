@@ -28,15 +28,15 @@ class Quotas:
 
     def __init__(self, limits: Mapping[str, int], before: str | None, clock: Clock = now) -> None:
         self._limits, self._clock = dict(limits), clock
-        self._day, self._own, self._others = "", Counter[str](), Counter[str]()
+        self._day, self._used_here, self._others = "", Counter[str](), Counter[str]()
         if before and (used := json.loads(before))["day"] == self._today():
-            self._own.update(used["reports"])
+            self._used_here.update(used["reports"])
 
     def _today(self) -> str:
         """Return the day; the counts of another day are dropped."""
         day = self._clock().date().isoformat()
         if day != self._day:
-            self._day, self._own, self._others = day, Counter(), Counter()
+            self._day, self._used_here, self._others = day, Counter(), Counter()
         return day
 
     @property
@@ -49,7 +49,7 @@ class Quotas:
         self._today()
         for service, more in Counter(services).items():
             limit = self._limits.get(service)
-            if limit is not None and self._own[service] + self._others[service] + more > limit:
+            if limit is not None and self._used_here[service] + self._others[service] + more > limit:
                 moment = self._clock()
                 midnight = moment.replace(hour=0, minute=0, second=0) + datetime.timedelta(days=1)
                 wait = min(LONGEST_WAIT, max(1, round((midnight - moment).total_seconds())))
@@ -59,12 +59,12 @@ class Quotas:
     def with_more(self, services: Iterable[str]) -> str:
         """Return the counts to store together with these reports."""
         day = self._today()
-        return json.dumps({"day": day, "reports": self._own + Counter(services)})
+        return json.dumps({"day": day, "reports": self._used_here + Counter(services)})
 
     def add(self, services: Iterable[str]) -> None:
         """Count reports that were stored."""
         self._today()
-        self._own.update(services)
+        self._used_here.update(services)
 
     def learn(self, remembered: Iterable[str]) -> None:
         """Add the counts of other collectors."""

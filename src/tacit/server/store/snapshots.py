@@ -90,7 +90,7 @@ class Snapshots:
         if self._waiting.get(collection.id) == now:
             return None  # nothing has arrived since there were too few
         while True:
-            complete = _whole(self._inbox.waiting(collection.id), total)
+            complete = _complete_people(self._inbox.waiting(collection.id), total)
             due = [person for person, numbers in complete.items() if numbers[-1] <= state.last]
             chosen = due or sorted(complete, key=lambda person: complete[person][-1])[:MOST_AT_ONCE]
             if not due and len(chosen) < self.least:
@@ -163,7 +163,7 @@ class Snapshots:
         self._inbox.remember(**{f"snapshot {collection}": json.dumps(asdict(state))})
 
 
-def _whole(waiting: Iterable[tuple[int, Person]], total: int) -> dict[Person, list[int]]:
+def _complete_people(waiting: Iterable[tuple[int, Person]], total: int) -> dict[Person, list[int]]:
     """Return the people whose reports have all arrived, with their sorted numbers."""
     numbers: dict[Person, list[int]] = defaultdict(list)
     for number, person in waiting:

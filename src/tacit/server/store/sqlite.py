@@ -166,7 +166,7 @@ class SqliteStore(Unshared):
     def known_digests(self, identities: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
         digests = {identity: digest for identity in identities if (digest := self._recent.digest(identity))}
-        for values, members in _some(
+        for values, members in _value_lists(
             [identity for identity in identities if identity not in digests] if digests else identities
         ):
             for *identity, digest in self._writer.execute(compose(DIGESTS, values=values), members):
@@ -189,7 +189,7 @@ class SqliteStore(Unshared):
         if not has_room(self._path.parent):
             raise OSError(errno.ENOSPC, "")
         last = 0
-        for values, members in _some([(*row.identity, row.digest, row.content) for row in rows]):
+        for values, members in _value_lists([(*row.identity, row.digest, row.content) for row in rows]):
             stored = self._writer.execute(f"INSERT INTO reports ({COLUMNS}) {values}", members)
             last = stored.lastrowid or last
         first = last - len(rows)
@@ -375,7 +375,7 @@ class SqliteStore(Unshared):
         self._writer.close()
 
 
-def _some(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[Sql, list[Any]]]:
+def _value_lists(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[Sql, list[Any]]]:
     """Yield rows as the VALUES of statements, a hundred at a time, each with its parameters."""
     for start in range(0, len(rows), AT_ONCE):
         batch = rows[start : start + AT_ONCE]

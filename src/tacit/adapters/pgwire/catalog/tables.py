@@ -72,7 +72,7 @@ class Catalog:
             while oid in self._oids.values():
                 oid += 1
             self._oids[shape.name] = oid
-        self._made: dict[tuple[str, str], Relation] = {}
+        self._relations: dict[tuple[str, str], Relation] = {}
 
     def oid_of(self, name: str) -> int | None:
         """Return the oid of a table or a relation of the catalog, by its name as written in a query."""
@@ -93,12 +93,12 @@ class Catalog:
 
     def relation(self, place: tuple[str, str]) -> Relation:
         """Return a relation of the catalog; settings change, the others stay."""
-        if place not in self._made or place[1] == "pg_settings":
+        if place not in self._relations or place[1] == "pg_settings":
             columns = relations()[place]
             make = ROWS.get(".".join(place))
             rows = [] if make is None else [_complete_row(columns, row) for row in make(self)]
-            self._made[place] = Relation(tuple(n for n, _ in columns), tuple(t for _, t in columns), rows)
-        return self._made[place]
+            self._relations[place] = Relation(tuple(n for n, _ in columns), tuple(t for _, t in columns), rows)
+        return self._relations[place]
 
     def columns(self) -> Iterable[tuple[Shape, int, int, Column]]:
         """Yield every column with its table, the table's oid, and its position from 1."""
