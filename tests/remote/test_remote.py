@@ -16,7 +16,13 @@ import pytest
 
 import tacit as tc
 from support.collectors import COLLECTION
-from tacit.adapters.remote.answers import ABOUT, answer_from_stream, stream_of_answer, table_from_stream
+from tacit.adapters.remote.answers import (
+    ABOUT,
+    answer_from_stream,
+    stream_of_answer,
+    stream_of_table,
+    table_from_stream,
+)
 from tacit.adapters.remote.database import RemoteDatabase
 from tacit.contract.readers import Privacy, central_loss, no_claim
 from tacit.errors import AccessError, BindError, EngineError, UnknownNameError, UnsupportedSqlError, UsageError
@@ -79,6 +85,19 @@ def test_guarantees_survive_as_data() -> None:
             for keyed in (False, True):
                 privacy = Privacy(local, replace(central, keyed=keyed))
                 assert Privacy.from_data(json.loads(json.dumps(privacy.to_data()))) == privacy
+
+
+@pytest.mark.parametrize("member", ["delta", "clone_share"])
+@pytest.mark.parametrize("text", ["1e99999", "1E-99999", "0x1", "inf", 7, None, "1/0", "9" * 5000])
+def test_no_collector_makes_its_readers_compute_for_ever(member: str, text: object) -> None:
+    """A short text with an exponent is a number of any length; 1e999999999 took all memory."""
+    answer = Answer(["a"], [[1]]).with_privacy(lambda: Privacy(1.5, no_claim("so it is.")))
+    table = table_from_stream(stream_of_answer(answer))
+    about = json.loads(table.schema.metadata[ABOUT])
+    about["privacy"]["central"][member] = text
+    forged = stream_of_table(table.replace_schema_metadata({ABOUT: json.dumps(about)}))
+    with pytest.raises(EngineError, match="not-a-collector"):
+        answer_from_stream(forged)
 
 
 def test_values_that_json_has_not_survive() -> None:

@@ -92,6 +92,18 @@ def test_whatever_is_claimed_otherwise_fails_though_the_page_is_made_anew(tmp_pa
         assert fails(tmp_path), path
 
 
+def test_no_evidence_makes_its_verifier_compute_for_ever(tmp_path: Path) -> None:
+    """A short text with an exponent is a number of any length."""
+    one = COLLECTIONS[:1]
+    claims = gather(one, made="2026-11-15T00:00:00+00:00", trials={one[0].id: run_trials(one[0], 500)})
+    write(tmp_path, claims, one)
+    claims["trials"][one[0].id][0]["epsilon"] = "1e99999"
+    (tmp_path / "evidence.json").write_text(json.dumps(claims))
+    with pytest.raises(tc.errors.UsageError) as refused:
+        verify(tmp_path)
+    assert refused.value.code == "no-evidence"
+
+
 def fails(folder: Path) -> bool:
     try:
         return bool(failing(folder))

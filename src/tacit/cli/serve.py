@@ -23,6 +23,7 @@ from starlette.applications import Starlette
 
 from tacit.cli.tls import server_context
 from tacit.collection import Collection
+from tacit.contract.budget import exact_number
 from tacit.engines.failures import opening
 from tacit.errors import UsageError
 from tacit.server.app import make_app
@@ -267,7 +268,7 @@ def _total(text: str | None) -> Fraction | None:
     if text is None:
         return None
     try:
-        total = Fraction(text)
+        total = exact_number(text)
     except (ValueError, ZeroDivisionError):
         total = Fraction(0)
     if total <= 0:

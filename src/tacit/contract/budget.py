@@ -23,6 +23,7 @@ __all__ = [
     "exp_below",
     "log_above",
     "parse_epsilon",
+    "read_fraction",
     "within",
 ]
 
@@ -119,6 +120,21 @@ def log_above(ratio: Fraction) -> float:
     bound = Fraction(exact) + abs(Fraction(exact)) / 10**50 + Fraction(1, 10**55)
     nearest = float(bound)
     return nearest if Fraction(nearest) >= bound else math.nextafter(nearest, math.inf)
+
+
+def read_fraction(text: object) -> Fraction:
+    """Return what `decimal_text` or ``str`` wrote, from data of others; ValueError for anything else.
+
+    An exponent would make a short text a number of a billion digits.
+
+    Examples
+    --------
+    >>> read_fraction("0.125"), read_fraction("1/3")
+    (Fraction(1, 8), Fraction(1, 3))
+    """
+    if not isinstance(text, str) or not set(text) <= set("0123456789./-"):
+        raise ValueError
+    return Fraction(text)
 
 
 def decimal_text(value: Fraction) -> str:

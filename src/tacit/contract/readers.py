@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from tacit.contract.amplification import DELTA, Crowd, central_epsilon, rounded_crowd
-from tacit.contract.budget import MAX_EPSILON, decimal_text, exp_below
+from tacit.contract.budget import MAX_EPSILON, decimal_text, exp_below, read_fraction
 from tacit.contract.contract import Contract
 from tacit.contract.oracles import Grr, Oracle
 from tacit.contract.panel import Panel
@@ -73,7 +73,7 @@ class CentralLoss:
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> CentralLoss:
         """Return the object from the result of `to_data`."""
-        epsilon, delta, share = data["epsilon"], Fraction(data["delta"]), Fraction(data["clone_share"])
+        epsilon, delta, share = data["epsilon"], read_fraction(data["delta"]), read_fraction(data["clone_share"])
         known = None if epsilon is None else float(epsilon)
         return cls(known, delta, int(data["people"]), share, str(data["reason"]), KEYED in data["conditions"])
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import tacit.errors
 from tacit.collection import Collection
-from tacit.contract.budget import decimal_text, log_above
+from tacit.contract.budget import decimal_text, log_above, read_fraction
 from tacit.contract.files import schema_hash
 from tacit.contract.hash_chain import read_chain
 from tacit.evidence.readers import Readership, central_claims
@@ -161,11 +161,11 @@ def read_trials(data: Iterable[Mapping[str, Any]]) -> Trials:
                 trial["channel"],
                 trial["first"],
                 trial["second"],
-                Fraction(trial["epsilon"]),
+                read_fraction(trial["epsilon"]),
                 trial["trials"],
                 (trial["told"][0], trial["told"][1]),
                 (trial["supported"][0], trial["supported"][1]),
-                (Fraction(trial["expected"][0]), Fraction(trial["expected"][1])),
+                (read_fraction(trial["expected"][0]), read_fraction(trial["expected"][1])),
             )
             for trial in data
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from tacit.collection import Collection
 from tacit.contract.amplification import DELTA
-from tacit.contract.budget import decimal_text
+from tacit.contract.budget import decimal_text, read_fraction
 from tacit.contract.files import schema_hash
 from tacit.contract.readers import CONDITIONS, CentralLoss, central_loss
 
@@ -42,7 +42,7 @@ class Readership:
     @classmethod
     def of(cls, data: Claims) -> Readership:
         """Return what `to_data` wrote."""
-        return cls(data["people"], Fraction(data["delta"]), data["alike"], data["known"])
+        return cls(data["people"], read_fraction(data["delta"]), data["alike"], data["known"])
 
 
 def central_claims(collections: Iterable[Collection], readers: Readership) -> Claims:

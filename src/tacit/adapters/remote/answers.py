@@ -93,7 +93,7 @@ def answer_from_stream(content: bytes, plan: Callable[[], str] | None = None) ->
             answer = answer.with_privacy(lambda: read)
         watermark = about["watermark"]
         return answer.with_watermark(Watermark(*watermark)) if watermark else answer
-    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         raise not_a_collector() from None
 
 
