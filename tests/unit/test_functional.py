@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from support.decoding import random_functional
 from tacit.errors import InternalError
 from tacit.estimate.functional import Functional
+from tacit.estimate.population import mean_square
 
 SIZES = (3, 4, 2)
 RECORDS = list(itertools.product(*map(range, SIZES)))
@@ -47,3 +49,17 @@ def test_what_is_the_same_for_all_values_needs_no_attribute() -> None:
 def test_vectors_must_fit() -> None:
     with pytest.raises(InternalError):
         Functional.of(SIZES, 0, [1, 2])
+
+
+def test_the_mean_square_is_that_of_all_records(source: np.random.Generator) -> None:
+    for most in 30 * (2, 3):  # terms of two attributes are added up by effects, wider ones pair by pair
+        frequencies = [source.dirichlet(np.ones(size)) for size in SIZES]
+        terms = []
+        for _ in range(int(source.integers(1, 7))):
+            named = source.choice(3, int(source.integers(0, most + 1)), replace=False).tolist()
+            terms.append((float(source.normal()), {i: source.normal(size=SIZES[i]) for i in named}))
+        expected = 0.0
+        for record in RECORDS:
+            values = [weight * math.prod(v[record[i]] for i, v in vectors.items()) for weight, vectors in terms]
+            expected += math.prod(frequencies[i][record[i]] for i in range(3)) * sum(values) ** 2
+        assert mean_square(terms, frequencies) == pytest.approx(expected, rel=1e-9)

@@ -9,6 +9,7 @@ import pytest
 
 import tacit as tc
 from tacit.contract.oracles import sparse_tally
+from tacit.contract.oracles.digits import distinct
 from tacit.contract.oracles.linear_hash import LinearHash
 
 
@@ -45,6 +46,13 @@ def test_counts_are_those_of_all_codes(g: int, sizes: tuple[int, ...], monkeypat
     codes = np.unique(source.integers(0, oracle.alphabet, 500))
     people = source.integers(1, 9, len(codes)).astype(np.float64)
     assert np.allclose(oracle.tally(codes, people), people @ oracle.support(codes), rtol=1e-12)
+
+
+@pytest.mark.parametrize("most", [40, 400, 4_000])
+def test_distinct_numbers_are_those_of_sorting(most: int) -> None:
+    numbers = np.random.default_rng(most).integers(0, most, 100)
+    for left, right in zip(distinct(numbers, most), np.unique(numbers, return_inverse=True), strict=True):
+        assert left.tolist() == right.tolist()
 
 
 def test_a_census_table_of_few_cells_and_many_codes_takes_little_memory() -> None:

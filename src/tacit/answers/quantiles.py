@@ -26,6 +26,7 @@ from tacit.answers.sums import Fetch, Sums, SumsRequest, Values, fetch_by_code, 
 from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.estimate.functional import Vector
 from tacit.estimate.isotonic import isotonic, isotonic_rows
+from tacit.estimate.threads import one_thread
 from tacit.sql.plan import Plan
 from tacit.sql.quantiles import Quantile
 from tacit.sql.scope import BoundColumn
@@ -109,7 +110,6 @@ class Curve:
         tests = isotonic(self.tests)
         value, count = self.quantile.value(tests), len(tests)
         first, last = count - 1, 0
-        shifts([0, max(0, count - 2)])  # both ends at once: reading all codes takes as long for one test as for two
         for places in _from_one_end(range(count)):
             above = np.flatnonzero(tests[places] + shifts(places) >= 0)
             if len(above):
@@ -279,6 +279,15 @@ class _Alike:
         first, last = int(np.quantile(spans[:, 0], 0.1)), int(np.quantile(spans[:, 1], 0.9))
         return self._between(first, last, MOST_CORRELATED, fetch_by_code) or self._pool(first, last)
 
+    def prepare_shifts(self, places: Sequence[int]) -> None:
+        """Read how far people can move some tests, in all groups together: reading all codes takes most of the time."""
+        wanted: dict[Shifts, dict[int, None]] = {}
+        for member, place in itertools.product(self.members, places):
+            for shifts in member.measured[place].shifts:
+                wanted.setdefault(shifts, {})[member.measured[place].place] = None
+        for shifts, places_of_tests in wanted.items():
+            shifts.prepare(list(places_of_tests))
+
     def _pool(self, first: int, last: int) -> Noise:
         """Return the correlation of fewer tests, where every pair needs a column of a statement."""
         noise = self._between(first, last, FEW_CORRELATED, fetch_sums)
@@ -354,7 +363,13 @@ class PendingQuantile(Pending):
 
     def at(self, level: float) -> Estimate:
         """Return the estimate; its error is half of the interval over the normal quantile."""
-        return self.curve.at(level, lambda: self.alike.noise, lambda: self.curve.movement(self._shifts))
+        return self.curve.at(level, lambda: self.alike.noise, self._movement)
+
+    @one_thread
+    def _movement(self) -> float:
+        """Return how far 1 % of the people can move the value: usually, tests at both ends decide."""
+        self.alike.prepare_shifts(sorted({0, max(0, len(self.measured) - 2)}))
+        return self.curve.movement(self._shifts)
 
     def _shifts(self, places: Sequence[int]) -> Vector:
         """Return how far 1 % of the people can move some tests, in the round in which they can move each most."""

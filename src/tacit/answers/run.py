@@ -22,6 +22,7 @@ from tacit.errors import TacitError, UnanswerableError
 from tacit.estimate.answer import Answer, Options, shift_text
 from tacit.estimate.estimate import Estimate
 from tacit.estimate.functional import Vector
+from tacit.estimate.threads import one_thread
 from tacit.sql.bind import Bound
 from tacit.sql.composite import leaves
 from tacit.sql.domains import about_public
@@ -309,6 +310,7 @@ class _Pending(Pending):
         """Return the estimate."""
         return self.question.estimate(self.formula, self.place, self.sums, self.guards, level, self.shift)
 
+    @one_thread
     def shift(self) -> float:
         """Return how far 1 % of the people can move the estimate, in the round in which they can move it most."""
         moved = [self._shift_of(total, place) for total, place in zip(self.formula.totals, self.place, strict=True)]

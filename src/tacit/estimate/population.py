@@ -155,19 +155,23 @@ def _sum_of_effects(terms: Terms, attributes: Sequence[int], frequencies: Sequen
     mass = {i: float(frequencies[i].sum()) for i in attributes}
     shares = {i: frequencies[i] / mass[i] if mass[i] else frequencies[i] for i in attributes}
     mean, alone = 0.0, {i: np.zeros(len(shares[i])) for i in attributes}
-    pairs: dict[tuple[int, ...], tuple[list[Vector], list[Vector]]] = {}
-    for weight, vectors in terms:
-        means = {i: float(vector @ shares[i]) for i, vector in vectors.items()}
-        mean += weight * math.prod(means.values())
-        for i, vector in vectors.items():
-            others = math.prod(m for k, m in means.items() if k != i)
-            alone[i] += weight * others * (vector - means[i])
-        if len(vectors) == 2:
-            i, j = sorted(vectors)
-            rows, columns = pairs.setdefault((i, j), ([], []))
-            rows.append(weight * (vectors[i] - means[i]))
-            columns.append(vectors[j] - means[j])
+    together: dict[tuple[int, int], Vector] = {}
+    alike: dict[tuple[int, ...], list[tuple[float, dict[int, Vector]]]] = {}
+    for term in terms:
+        alike.setdefault(tuple(sorted(term[1])), []).append(term)
+    for named, members in alike.items():
+        weights = np.array([weight for weight, _ in members])
+        rows = {i: np.array([vectors[i] for _, vectors in members]) for i in named}
+        means = {i: rows[i] @ shares[i] for i in named}
+        products = weights * math.prod(means.values())
+        mean += float(np.sum(products))
+        for i in named:
+            others = weights * math.prod(means[k] for k in named if k != i)
+            alone[i] += others @ rows[i] - float(products.sum())
+        if len(named) == 2:
+            i, j = named
+            left, right = ((rows[k] - means[k][:, None]) for k in named)
+            together[i, j] = (weights[:, None] * left).T @ right
     total = mean**2 + sum(float(effect**2 @ shares[i]) for i, effect in alone.items())
-    for (i, j), (rows, columns) in pairs.items():
-        total += float(shares[i] @ (np.array(rows).T @ np.array(columns)) ** 2 @ shares[j])
+    total += sum(float(shares[i] @ matrix**2 @ shares[j]) for (i, j), matrix in together.items())
     return total * math.prod(mass.values())

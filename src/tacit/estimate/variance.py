@@ -193,17 +193,13 @@ def _reading_moments(reading: Reading, population: Population) -> tuple[float, T
         ones = [np.ones(size) for size in oracle.sizes]
         level = 0.0  # the part that is equal for all cells, where it is read without noise
         if oracle.fixed_support:
-            level = sum(math.prod(float(vector.sum()) for vector in product) for product in products) / oracle.domain
-        centred = [*products, [-level * ones[0], *ones[1:]]] if level else products
+            level = _total(_axes(products), ones) / oracle.domain
+        centred = _axes([*products, [-level * ones[0], *ones[1:]]] if level else products)
         length = _inner(centred, ones) / share**2
         at_truth = sum(weight * _inner(centred, marks) for weight, marks in mixture) / share**2
         even = length / oracle.domain
         excess = float(1 + oracle.true_variance - oracle.false_variance) if oracle.domain > 1 else 1.0
-        mean = sum(
-            weight * math.prod(float(v @ c) for v, c in zip(p, marks, strict=True))
-            for weight, marks in mixture
-            for p in centred
-        )
+        mean = sum(weight * _total(centred, marks) for weight, marks in mixture)
         square += share * (float(oracle.noise) * length + even + excess * (at_truth - even))
         square += (level**2 + 2 * level * mean) / share
         terms += [_over_values(view.active, tables, product) for product in products]
@@ -224,10 +220,18 @@ def _over_values(active: Sequence[int], tables: list[Any], product: Product) -> 
     return weight, vectors
 
 
-def _inner(products: list[Product], weights: list[Vector]) -> float:
+def _axes(products: Sequence[Product]) -> list[Vector]:
+    """Return for each attribute its vectors, a row for each product."""
+    return [np.array(vectors) for vectors in zip(*products, strict=True)]
+
+
+def _total(axes: Sequence[Vector], weights: Sequence[Vector]) -> float:
+    """Return the weighted sum over cells of a sum of products."""
+    sums = [rows @ vector for rows, vector in zip(axes, weights, strict=True)]
+    return float(np.prod(sums, axis=0).sum())
+
+
+def _inner(axes: Sequence[Vector], weights: Sequence[Vector]) -> float:
     """Return the weighted sum of squares over cells of a sum of products."""
-    return sum(
-        math.prod(float(a @ (b * w)) for a, b, w in zip(left, right, weights, strict=True))
-        for left in products
-        for right in products
-    )
+    sums = [(rows * vector) @ rows.T for rows, vector in zip(axes, weights, strict=True)]
+    return float(np.prod(sums, axis=0).sum())

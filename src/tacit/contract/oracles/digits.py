@@ -14,6 +14,7 @@ __all__ = [
     "DOT_TABLE",
     "best_prime",
     "digits_for",
+    "distinct",
     "dot",
     "inner_products",
     "is_prime",
@@ -30,6 +31,9 @@ DOT_TABLE = 1024
 
 MOST_KEPT = 2**18
 """Points of a Fourier transform that is kept for other views, or whose places are: four megabytes at most."""
+
+DENSE = 4
+"""Possible numbers for each given one up to which marking those that occur is faster than sorting."""
 
 Waves = npt.NDArray[np.complex128]
 
@@ -60,6 +64,15 @@ def digits_for(cells: int, g: int) -> int:
     while g**digits < cells:
         digits += 1
     return digits
+
+
+def distinct(numbers: Codes, most: int) -> tuple[Codes, Codes]:
+    """Return the distinct ones of some numbers below ``most``, in order, and where each is; many without sorting."""
+    if most > DENSE * len(numbers):
+        return np.unique(numbers, return_inverse=True)
+    occurs = np.zeros(most, dtype=np.bool_)
+    occurs[numbers] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
 
 
 def dot(g: int, digits: int, left: Codes, right: Codes) -> Codes:

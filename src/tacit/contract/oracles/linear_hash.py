@@ -34,6 +34,7 @@ from tacit.contract.oracles.digits import (
     DOT_TABLE,
     best_prime,
     digits_for,
+    distinct,
     dot,
     inner_products,
     is_prime,
@@ -337,8 +338,9 @@ class LinearHash(Oracle):
     def _hash_codes(self, codes: Codes) -> HashedCodes:
         """Return codes as seeds and answers, with the hashes of each attribute's cells under each seed."""
         number, reply = np.divmod(np.maximum(codes, 1) - 1, self.g)
-        seeds, place = np.unique(number, return_inverse=True)
-        blocks = [np.unique(block, return_inverse=True) for block in self._blocks(self._vector(seeds))]
+        seeds, place = distinct(number, self.seeds)
+        parts = zip(self._blocks(self._vector(seeds)), self.digits, strict=True)
+        blocks = [distinct(digits, self.g**places) for digits, places in parts]
         return HashedCodes(self, place, reply, codes == 0, [row for _, row in blocks], [block for block, _ in blocks])
 
     def hash_sums(self, attribute: int, block: Codes, vectors: Vectors) -> Vectors:
