@@ -27,6 +27,7 @@ from tacit.central.charges import Charge
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
 from tacit.central.shares import Shares, service_shares
+from tacit.contract.budget import read_fraction
 from tacit.contract.layouts.levels import Level, Levels
 from tacit.contract.schema import Service
 from tacit.errors import LayoutError
@@ -206,7 +207,7 @@ class Views:
             root = Level(width=size, values=size, null=False)
             below = [Level(width, size - stored["null"], stored["null"]) for width in stored["widths"]]
             attributes.append((Levels(size, (root, *below)), tuple(map(Fraction, stored["shares"]))))
-        views = cls(sizes, Fraction(facts["views_epsilon"]), attributes)
+        views = cls(sizes, read_fraction(facts["views_epsilon"]), attributes)
         counts, start = np.asarray(table.column("count"), dtype=np.int64), 0
         for depths in views.laws:
             shape = tuple(level.cells for level in views.levels_of(depths))

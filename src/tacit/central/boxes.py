@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
 
@@ -27,6 +26,7 @@ import pyarrow as pa
 from tacit.central.body import dot, sum_over_cells
 from tacit.central.noise import Ints, Laplace
 from tacit.central.sparse import Background
+from tacit.contract.budget import read_fraction
 from tacit.estimate.functional import Functional, Vector
 
 __all__ = ["Boxes", "Parents"]
@@ -203,13 +203,13 @@ class Boxes:
         if "parent_epsilon" in facts:
             of = column("parent")
             first = np.unique(of, return_index=True)[1]
-            parents = Parents(of, column("parent_count")[first], Laplace(Fraction(facts["parent_epsilon"])))
+            parents = Parents(of, column("parent_count")[first], Laplace(read_fraction(facts["parent_epsilon"])))
         return cls(
             sizes,
             low,
             high,
             column("count"),
-            Laplace(Fraction(facts["box_epsilon"])),
+            Laplace(read_fraction(facts["box_epsilon"])),
             parents=parents,
             unevenness=float(facts["unevenness"]),
             threshold=int(facts.get("threshold", 0)),

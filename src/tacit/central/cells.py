@@ -25,6 +25,7 @@ from tacit.central.charges import Charge
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
 from tacit.central.sparse import unravel, visible_cells
+from tacit.contract.budget import read_fraction
 from tacit.contract.schema import Service
 from tacit.estimate.functional import Functional, Vector
 
@@ -92,4 +93,4 @@ class Grid:
     def of_file(cls, sizes: tuple[int, ...], facts: Mapping[str, Any], table: pa.Table) -> Self:
         """Return the body stored in a file."""
         counts = np.asarray(table.column("count"), dtype=np.int64)
-        return cls(counts.reshape(sizes), Laplace(Fraction(facts["cell_epsilon"])))
+        return cls(counts.reshape(sizes), Laplace(read_fraction(facts["cell_epsilon"])))

@@ -33,7 +33,7 @@ from tacit.central.concentrated import ConcentratedBudget, PureBudget, largest_r
 from tacit.central.noise import Gaussian, Ints, Laplace, Law, Source
 from tacit.central.records import Records
 from tacit.contract.amplification import parse_delta
-from tacit.contract.budget import BudgetLike
+from tacit.contract.budget import BudgetLike, read_fraction
 from tacit.contract.schema import Ordinal, Service
 from tacit.errors import LayoutError, UsageError
 from tacit.estimate.functional import Functional, Vector
@@ -343,7 +343,7 @@ def _read(sizes: tuple[int, ...], tables: Sequence[Mapping[str, Any]], counts: I
         )
         shape = [int(cells.max()) + 1 for cells in partitions]
         stop = start + math.prod(shape)
-        law: Law = Gaussian(Fraction(table["rho"])) if "rho" in table else Laplace(Fraction(table["epsilon"]))
+        law: Law = Gaussian(read_fraction(table["rho"])) if "rho" in table else Laplace(read_fraction(table["epsilon"]))
         yield Counted(attributes, partitions, counts[start:stop].reshape(shape), law)
         start = stop
 

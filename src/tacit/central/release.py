@@ -29,7 +29,7 @@ from tacit.central.question import ask
 from tacit.central.records import Records, released_service
 from tacit.central.synthetic import synthetic_rows
 from tacit.contract.attributes import check_name
-from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
+from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon, read_fraction
 from tacit.contract.files import read_service, service_data
 from tacit.contract.schema import Schema, Service
 from tacit.errors import ContractError, InternalError, TacitError, UsageError
@@ -242,7 +242,7 @@ class Release:
             service = read_service(metadata["service"])
             sizes = tuple(attribute.size for attribute in service.sensitive)
             body = BODIES[metadata["shape"]].of_file(sizes, metadata["reading"], table)
-            epsilon, delta = parse_epsilon(metadata["epsilon"]), Fraction(metadata.get("delta", 0))
+            epsilon, delta = parse_epsilon(metadata["epsilon"]), read_fraction(metadata.get("delta", "0"))
             loaded = cls(service, epsilon, metadata["method"], body, metadata["options"], delta=delta)
         except (KeyError, ValueError, TypeError, TacitError):
             message = f"{name} is inconsistent. Get it again from its publisher."
