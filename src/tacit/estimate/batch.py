@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -31,6 +31,9 @@ __all__ = ["VALUES_AT_ONCE", "FunctionalBatch", "batch_of", "variance_shares"]
 
 VALUES_AT_ONCE = 2**20
 """Codes times functionals whose contributions are in memory at once."""
+
+MOST_CODES = 2**19
+"""Codes whose contributions are computed to find the extremes; of further views, bounds are taken: a second of work."""
 
 VALUES_KEPT = 2**23
 """Maximum contributions that are kept between reading totals and their errors: 64 megabytes."""
@@ -169,14 +172,40 @@ class FunctionalBatch:
         return {view: float((part / np.where(total, total, 1.0)).max()) for view, part in parts.items()}
 
     def ranges(self, channel: Channel) -> tuple[Vector, Vector] | None:
-        """Return the smallest and largest contribution of any code to each functional; None for too many codes."""
+        """Return the smallest and largest contribution of any code to each functional; None for too many codes.
+
+        Where all codes together are many, the ends may lie beyond the contributions, never within.
+        """
         if any(channel.views[view].oracle.alphabet > WHOLE_ALPHABET for view in self.views):
             return None
-        low, high = np.full(self.count, math.inf), np.full(self.count, -math.inf)
+        ends = np.full(self.count, math.inf), np.full(self.count, -math.inf)
+        bounds: dict[int, tuple[Vector, Vector]] = {}
         for number, view in enumerate(channel.views):
-            for values in self._extremes(number, view.oracle):
-                low, high = np.minimum(low, values.min(axis=0)), np.maximum(high, values.max(axis=0))
-        return low, high
+            if number in self.views and self._is_bounded(view.oracle):
+                bounds[number] = self._bounds(number, view.oracle)
+            else:
+                ends = _widen(ends, self._extremes(number, view.oracle))
+        left = MOST_CODES
+        for number in _widest_first(bounds):  # most views cannot reach beyond those with the widest bounds
+            if (bounds[number][0] < ends[0]).any() or (bounds[number][1] > ends[1]).any():
+                oracle = channel.views[number].oracle
+                exact = oracle.alphabet <= left
+                left -= oracle.alphabet if exact else 0
+                ends = _widen(ends, self._extremes(number, oracle) if exact else bounds[number])
+        return ends
+
+    def _is_bounded(self, oracle: Oracle) -> bool:
+        """Return whether bounds of a view's contributions are much cheaper than those of all its codes."""
+        cheap = (oracle.domain + 1) * self.count <= VALUES_KEPT
+        return cheap and not isinstance(oracle, Subset) and oracle.alphabet > 2 * oracle.domain
+
+    def _bounds(self, view: int, oracle: Oracle) -> tuple[Vector, Vector]:
+        """Return bounds of a view's contributions, as if codes supported any cells, as many as a code can support."""
+        alone = self.contributions(view, np.arange(-1, oracle.domain), cells=True)
+        each = np.sort(alone[1:] - alone[0], axis=0)
+        below = np.minimum(each[: oracle.most_supported], 0.0).sum(axis=0)
+        above = np.maximum(each[-oracle.most_supported :], 0.0).sum(axis=0)
+        return alone[0] + below, alone[0] + above
 
     def _extremes(self, view: int, oracle: Oracle) -> Iterator[Vector]:
         """Yield contributions of a view's codes that include the extremes."""
@@ -209,6 +238,21 @@ class FunctionalBatch:
             if batch.grid.reads(view):
                 batch.add_contributions(values, view, read)
         return values
+
+
+def _widen(ends: tuple[Vector, Vector], contributions: Iterable[Vector]) -> tuple[Vector, Vector]:
+    """Return ends that include some contributions."""
+    low, high = ends
+    for values in map(np.atleast_2d, contributions):
+        low, high = np.minimum(low, values.min(axis=0)), np.maximum(high, values.max(axis=0))
+    return low, high
+
+
+def _widest_first(bounds: Mapping[int, tuple[Vector, Vector]]) -> list[int]:
+    """Return views by the widths of their bounds, relative to the widest of each functional."""
+    widths = {view: high - low for view, (low, high) in bounds.items()}
+    widest = np.max([*widths.values()], axis=0) if widths else np.ones(1)
+    return sorted(widths, key=lambda view: -float((widths[view] / np.where(widest, widest, 1.0)).max()))
 
 
 def batch_of(decoder: Decoder, functionals: Sequence[Functional]) -> FunctionalBatch | None:
