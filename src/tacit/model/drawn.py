@@ -42,7 +42,7 @@ BLOCK = 6
 SHRUNK = 3
 """Directions of a block from which on a fit can be better than least squares whatever is true."""
 
-FEW = 16
+FEW = 12
 """Maximum cells of a table that is least squares shrunk towards the fit, whatever the fit's likelihood says."""
 
 KNOWN = 1e-9
