@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.answers import answer_cache, code_cache, code_sums
+from tacit.answers import answer_cache, code_cache, code_sums, moments
 from tacit.contract.oracles import LinearHash, Oracle, hash_sums
 from tacit.estimate import batch as batch_module
 from tacit.estimate import blocks, reading, tallies
@@ -166,3 +166,26 @@ def test_errors_are_the_same_where_contributions_are_kept(
     for cell, other in zip(kept, anew, strict=True):
         assert math.isclose(cell.value, other.value, rel_tol=1e-6)
         assert math.isclose(cell.error, other.error, rel_tol=1e-5)
+
+
+def test_products_of_pairs_are_the_same_by_matrices(four: tc.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_cache, "MOST_CELLS", 0)
+    question = "SELECT CORR(age, hours) AS r, STDDEV(age) AS s, MEDIAN(hours) AS m FROM u"
+    turns: list[int] = []
+    with_pairs = moments._Batch._with_pairs
+
+    def counted(*given: Any) -> Any:
+        turns.append(1)
+        return with_pairs(*given)
+
+    monkeypatch.setattr(moments._Batch, "_with_pairs", counted)
+    [by_matrices] = four.sql(question).rows
+    assert turns
+    turns.clear()
+    monkeypatch.setattr(moments, "FEW_WEIGHTS", 0)
+    [by_pairs] = four.sql(question).rows
+    assert not turns
+    for cell, other in zip(by_matrices, by_pairs, strict=True):
+        assert [cell.value, cell.error, cell.low, cell.high] == pytest.approx(
+            [other.value, other.error, other.low, other.high], rel=1e-5
+        )

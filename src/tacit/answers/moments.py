@@ -27,6 +27,9 @@ __all__ = ["Request", "higher_moments"]
 
 Values = npt.NDArray[Any]
 
+FEW_WEIGHTS = 16
+"""Maximum weights, over all groups, for which products of most pairs are products of matrices."""
+
 SIZED, SIZED_TWICE = -2, -1
 """The last weights: people times the sizes of their views, and times their squares."""
 
@@ -184,15 +187,19 @@ class _Batch:
     def add_to(self, sums: _Sums, sample: Sample, columns: tuple[int, ...]) -> None:
         """Add up all powers."""
         units, total = np.ones(0), np.zeros(0)
+        pairs = self.apart if not self._are_most_pairs((len(columns) + 2) * len(sample.people)) else self.apart[:, :0]
         for rows, values in self._chunks():
             ends = np.cumsum([0, *(value.shape[1] for value in values)])
             single = np.concatenate(values, axis=1) if len(values) > 1 else values[0]
             if not units.size:
                 units = _units(np.maximum.reduceat(np.abs(single), ends[:-1], axis=1).T.astype(np.float64))
-            powers, added = self._powers(single, units, ends), []
+            powers, added = self._powers(single, units, ends, pairs), []
             for segment, start, end in zip(self.segments, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
                 weights = sample.stacked_weights(segment.views, columns, segment.lead, single.dtype)
-                added.append(powers[:, start:end] @ weights[rows])
+                sums_of_powers = powers[:, start:end] @ weights[rows]
+                if pairs.size < self.apart.size:
+                    sums_of_powers = self._with_pairs(sums_of_powers, powers[:, start:end], weights[rows])
+                added.append(sums_of_powers)
             total = np.stack(added).astype(np.float64) + (total if total.size else 0.0)
         by_weight = total.reshape(*total.shape[:2], -1, len(sample.people))  # segments x powers x weights x groups
         first, third, second, fourth = np.split(by_weight, np.arange(1, 4) * self.width, axis=1)
@@ -216,15 +223,34 @@ class _Batch:
             rows = slice(start, start + step) if not others else slice(None)
             yield rows, [segment.values(rows) for segment in self.segments]
 
-    def _powers(self, single: Values, units: Vector, ends: Codes) -> Values:
+    def _are_most_pairs(self, weights: int) -> bool:
+        """Return whether products of all directions with each other are computed faster than those of pairs."""
+        return weights <= FEW_WEIGHTS and 0 < self.count**2 <= 8 * int(self.apart.shape[1])
+
+    def _with_pairs(self, sums: Values, powers: Values, weights: Values) -> Values:
+        """Insert the sums of powers of sums of pairs, from products of matrices of directions and their squares."""
+        value, _, square, _ = np.split(powers, np.arange(1, 4) * self.count)
+        first, third, second, fourth = np.split(sums, np.arange(1, 4) * self.count)
+        (i, j), both, mixed = self.apart, [], []
+        for column in weights.T:
+            weighted = (value * column).T
+            both.append((value @ weighted)[i, j])
+            products = square @ weighted
+            mixed.append(products[i, j] + products[j, i])
+        squares = second[i] + second[j] + 2 * np.stack(both, axis=1)
+        cubes = third[i] + third[j] + 3 * np.stack(mixed, axis=1)
+        return np.concatenate([first, first[i] + first[j], third, cubes, second, squares, fourth])
+
+    def _powers(self, single: Values, units: Vector, ends: Codes, pairs: Codes) -> Values:
         """Return values in their units, their cubes and squares, with sums of pairs behind, and fourth powers."""
-        width, count = self.width, self.count
+        count = self.count
+        width = count + int(pairs.shape[1])
         powers = np.empty((3 * width + count, single.shape[1]), dtype=single.dtype)
         value, cube, square, fourth = np.split(powers, np.arange(1, 4) * width)
         short = (1 / units).astype(single.dtype)
         for start, end, unit in zip(ends[:-1].tolist(), ends[1:].tolist(), short, strict=True):
             np.multiply(single[:, start:end], unit[:, None], out=value[:count, start:end])
-        np.add(value[self.apart[0]], value[self.apart[1]], out=value[count:])
+        np.add(value[pairs[0]], value[pairs[1]], out=value[count:])
         np.square(value, out=square)
         np.multiply(square, value, out=cube)
         np.square(square[:count], out=fourth)
