@@ -261,3 +261,16 @@ def test_categories_of_polars_and_members_of_enumerations_are_texts() -> None:
         for users in (PEOPLE | {"day": days()}, frame, members)
     )
     assert others == [plain, plain]
+
+
+def test_loading_again_says_why_reports_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "u.csv").write_text("uid,age\n1,20\n2,30\n")
+    (tmp_path / "u.toml").write_text(FILE.format('{ name = "age", low = 0, high = 99 }'))
+    for words in ("encode u.toml users=u.csv --out r", "load u.tacit r", "load u.tacit r"):
+        assert main(words.split()) == 0
+    [*_, first, second] = capsys.readouterr().out.splitlines()
+    assert first == "users: 2 reports stored, 0 refused"
+    assert second == "users: 0 reports stored, 2 refused because their people have reported before"

@@ -80,9 +80,8 @@ def _arguments(options: argparse.Namespace) -> tuple[Path, dict[str, str]]:
         tables = [options.file, *tables]
     for table in tables:
         if Path(table).suffix.lower() not in SUFFIXES:
-            message = (
-                f"{Path(table).name} is no file to write (.toml) and no table ({', '.join(SUFFIXES)}). Convert it."
-            )
+            refusal = f"{Path(table).name or table} is no file to write (.toml) and no table ({', '.join(SUFFIXES)})."
+            message = f"{refusal} Convert it."
             raise UsageError(message, code="bad-option")
     named = named_tables([table if "=" in table else f"{allowed_name(Path(table).stem)}={table}" for table in tables])
     out = options.out or (f"{next(iter(named))}.toml" if len(tables) > len(options.tables) else options.file)

@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(totals))
     else:
         for name, total in totals.items():
-            print(f"{name}: {total['stored']:,} reports stored, {total['refused']:,} refused")
+            before = " because their people have reported before" if total["refused"] else ""
+            print(f"{name}: {total['stored']:,} reports stored, {total['refused']:,} refused{before}")
     return 0
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.contract.contract import Channel
-from tacit.contract.oracles import Oracle, Reader, Subset
+from tacit.contract.oracles import LinearHash, Oracle, Reader, Subset
 from tacit.contract.oracles.base import Codes
 from tacit.estimate.decoder import Decoder, Grid
 from tacit.estimate.functional import Functional, Term, Vector
@@ -202,9 +202,8 @@ class FunctionalBatch:
     def _bounds(self, view: int, oracle: Oracle) -> tuple[Vector, Vector]:
         """Return bounds of a view's contributions, as if codes supported any cells, as many as a code can support."""
         alone = self.contributions(view, np.arange(-1, oracle.domain), cells=True)
-        each = np.sort(alone[1:] - alone[0], axis=0)
-        below = np.minimum(each[: oracle.most_supported], 0.0).sum(axis=0)
-        above = np.maximum(each[-oracle.most_supported :], 0.0).sum(axis=0)
+        each, most = np.sort(alone[1:] - alone[0], axis=0), _most_supported(oracle)
+        below, above = np.minimum(each[:most], 0.0).sum(axis=0), np.maximum(each[-most:], 0.0).sum(axis=0)
         return alone[0] + below, alone[0] + above
 
     def _extremes(self, view: int, oracle: Oracle) -> Iterator[Vector]:
@@ -246,6 +245,12 @@ def _widen(ends: tuple[Vector, Vector], contributions: Iterable[Vector]) -> tupl
     for values in map(np.atleast_2d, contributions):
         low, high = np.minimum(low, values.min(axis=0)), np.maximum(high, values.max(axis=0))
     return low, high
+
+
+def _most_supported(oracle: Oracle) -> int:
+    """Return how many cells a code supports at most: a linear hash has each value at one of g points of its digits."""
+    points = oracle.g ** (sum(oracle.digits) - 1) if isinstance(oracle, LinearHash) else oracle.domain
+    return max(1, min(oracle.domain, int(points)))
 
 
 def _widest_first(bounds: Mapping[int, tuple[Vector, Vector]]) -> list[int]:

@@ -227,11 +227,6 @@ class Oracle(ABC):
         """Number of cells."""
         return math.prod(self.sizes)
 
-    @property
-    def most_supported(self) -> int:
-        """Maximum number of cells that a code supports, or more."""
-        return self.domain
-
     @cached_property
     def support_rates(self) -> tuple[float, float]:
         """``keep`` and ``lie`` as numbers for decoding; a single cell has no false one."""

@@ -97,11 +97,6 @@ class LinearHash(Oracle):
         """Digits of each attribute's block."""
         return tuple(digits_for(size, self.g) for size in self.sizes)
 
-    @property
-    def most_supported(self) -> int:
-        """A hash has the same value in one of g points of the digits; cells are some of the points."""
-        return min(self.domain, int(self.g ** max(0, sum(self.digits) - 1)))
-
     @cached_property
     def seeds(self) -> int:
         """Number of seeds."""
