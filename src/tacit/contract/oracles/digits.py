@@ -21,9 +21,9 @@ __all__ = [
     "multiples",
     "multiplier",
     "points_of",
+    "points_of_waves",
     "transform",
     "values_of_waves",
-    "wave_places",
 ]
 
 DOT_TABLE = 1024
@@ -107,16 +107,25 @@ def _dot_table(g: int, digits: int) -> npt.NDArray[np.uint16]:
     return table
 
 
-def wave_places(g: int, digits: int) -> tuple[Codes, npt.NDArray[np.bool_]]:
+def points_of_waves(g: int, digits: int, waves: Waves) -> npt.NDArray[np.float64]:
+    """Return the inverse Fourier transform of the waves k s of all seeds s, k = 1..g//2, without its mean."""
+    places, is_conjugate = _places_of_waves(g, digits)
+    spectrum = waves.ravel()[places]
+    np.negative(spectrum.imag, out=spectrum.imag, where=is_conjugate)
+    spectrum[0] = 0.0
+    return np.fft.irfftn(spectrum.reshape((g,) * (digits - 1) + (-1,)), (g,) * digits, range(digits))
+
+
+def _places_of_waves(g: int, digits: int) -> tuple[Codes, npt.NDArray[np.bool_]]:
     """Return, for all vectors with a last digit of at most g//2, the place of their wave and whether it is conjugate.
 
     Waves are those of k s for all seeds s and k = 1..g//2, in this order; that of any other vector is the conjugate of
     its negative's, and zero has none. Views with as many digits share them.
     """
-    return _kept_places(g, digits) if g**digits <= MOST_KEPT else _wave_places(g, digits)
+    return _kept_places(g, digits) if g**digits <= MOST_KEPT else _compute_places(g, digits)
 
 
-def _wave_places(g: int, digits: int) -> tuple[Codes, npt.NDArray[np.bool_]]:
+def _compute_places(g: int, digits: int) -> tuple[Codes, npt.NDArray[np.bool_]]:
     leading = [
         np.arange(g**place, 2 * g**place) for place in range(max(1, digits))
     ]  # the first digit that is not 0 is 1
@@ -135,7 +144,7 @@ def _wave_places(g: int, digits: int) -> tuple[Codes, npt.NDArray[np.bool_]]:
 
 @lru_cache(maxsize=8)
 def _kept_places(g: int, digits: int) -> tuple[Codes, npt.NDArray[np.bool_]]:
-    return _wave_places(g, digits)
+    return _compute_places(g, digits)
 
 
 def multiples(g: int, digits: int, vector: Codes) -> Codes:

@@ -41,9 +41,9 @@ from tacit.contract.oracles.digits import (
     multiples,
     multiplier,
     points_of,
+    points_of_waves,
     transform,
     values_of_waves,
-    wave_places,
 )
 from tacit.contract.oracles.grr import flip_count, respond
 from tacit.contract.oracles.hash_sums import HashedCodes
@@ -370,11 +370,7 @@ class LinearHash(Oracle):
             return sparse_tally(self.hash, self.sizes, self.g, codes, people)
         counts = np.bincount(codes, people, minlength=self.alphabet)
         waves = np.fft.rfft(counts[1:].reshape(self.seeds, self.g), axis=1)[:, 1:]
-        home, is_conjugate = wave_places(self.g, places)
-        spectrum = waves.ravel()[home]
-        np.negative(spectrum.imag, out=spectrum.imag, where=is_conjugate)
-        spectrum[0] = 0.0
-        points = np.fft.irfftn(spectrum.reshape((self.g,) * (places - 1) + (-1,)), (self.g,) * places, range(places))
+        points = points_of_waves(self.g, places, waves)
         cells = points.reshape([self.g**digit for digit in self.digits])[np.ix_(*self._points)]
         return np.asarray(cells.ravel() * self.g ** (places - 1) + counts[1:].sum() / self.g + counts[0])
 
