@@ -73,6 +73,32 @@ def test_numbers_that_identify_are_categories() -> None:
     assert settings(zones, "zones")["high"] == 100
 
 
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [
+        (["Agree", "Disagree", "Neutral", "Strongly agree"], ["Disagree", "Neutral", "Agree", "Strongly agree"]),
+        (["good", "poor", "excellent"], ["poor", "good", "excellent"]),
+        (["L", "S", "M"], ["S", "M", "L"]),
+        (["55+", "5-17", "18-54", "<5"], ["<5", "5-17", "18-54", "55+"]),
+        (["agree", "disagree"], None),  # two have no telling order
+        (["agree", "disagree", "no answer"], None),
+        (["12", "7", "100"], None),  # codes
+        (["10-20", "10-30", "40-50"], None),
+    ],
+)
+def test_scales_are_in_order(texts: list[str], values: list[str] | None) -> None:
+    found = settings(texts * 50)
+    assert found == {"kind": "categorical"} | (
+        {"values": sorted(texts)} if values is None else {"values": values, "ordered": True}
+    )
+
+
+def test_lists_of_choices_are_pointed_out() -> None:
+    choices = ["web", "ios", "ios;web", "api;ios", "api;ios;web", "api"]
+    assert "split them at ';'" in propose_column("x", pa.chunked_array([choices * 50])).hint
+    assert "split" not in propose_column("x", pa.chunked_array([["a;b", "c;d", "e;f"] * 50])).hint
+
+
 def test_small_tables_tell_nothing_of_their_extremes() -> None:
     small = propose_column("pay", pa.chunked_array([[17.25, 12_345.75] * 50]))
     assert "17" not in small.hint

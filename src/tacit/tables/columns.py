@@ -19,6 +19,7 @@ import pyarrow as pa
 from tacit.tables.compute import pc
 from tacit.tables.numbers import number_text
 from tacit.tables.read import plain_column
+from tacit.tables.scales import ascending, separator_of_choices
 
 __all__ = ["Proposed", "propose_column"]
 
@@ -114,6 +115,10 @@ def _texts(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed
     if len(ordered) > MOST_CATEGORIES:
         unlisted = 100 - 100 * covered / sum(count for count, _ in ordered)
         hint += f"; {unlisted:.2g} % of the rows have one that is not listed"
+    if "other" not in settings and (values := ascending(listed)):
+        settings |= {"values": values, "ordered": True}
+    if separator := separator_of_choices(listed):
+        hint += f"; some list several choices: split them at {separator!r} into a table with a row for each choice"
     return Proposed(name, settings | null, hint=hint)
 
 
