@@ -71,6 +71,7 @@ def test_numbers_that_identify_are_categories() -> None:
     assert found["other"] == "other"
     assert "14 % of the rows" in propose_column("zone_id", pa.chunked_array([zones])).hint
     assert settings(zones, "zones")["high"] == 100
+    assert settings([10, 2, 1] * 50, "payment_type") == {"kind": "categorical", "values": [1, 2, 10]}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -58,7 +58,10 @@ KNOWN_BOUNDS: tuple[tuple[str, int, int], ...] = (
 )
 """Names of columns with well-known bounds."""
 
-IDENTIFIER = re.compile(r"(^|_)(id|uid|uuid|guid|code|zip|postcode|phone|email|invoice|serial(no)?)$")
+IDENTIFIER = re.compile(
+    r"(^|_)(id|uid|uuid|guid|code|zip|postcode|phone|email|invoice|serial(no)?|type|kind|status|category)$"
+)
+"""Names of columns whose numbers identify something: their totals and averages mean nothing."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ def _numbers(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Propos
         if pc.count_distinct(numbers).as_py() > MOST_EXACT_VALUES:
             return Proposed(name, {}, left_out="it looks like an identifier, whose totals and averages mean nothing")
         if is_integer:
-            return _texts(name, column.cast(pa.large_string()), null)
+            return _with_numbers(_texts(name, column.cast(pa.large_string()), null))
     first, last = pc.quantile(numbers, q=list(MIDDLE)).to_pylist()
     bounds = _known_bounds(name, first, last) or (_codes(column) if is_integer else None)
     low, high = bounds or _round_bounds(first, last, is_integer=is_integer)
@@ -146,6 +149,14 @@ def _numbers(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Propos
         hint = f"99 % of the data is between {number_text(first)} and {number_text(last)}"
         hint += f"; {outside * 100:.2g} % is outside these bounds and counts as a bound" if outside else ""
     return Proposed(name, settings | {"outside": "clamp"} | null, hint=hint)
+
+
+def _with_numbers(proposed: Proposed) -> Proposed:
+    """Return a proposal that lists numbers as numbers, if it lists all of them."""
+    if not proposed.settings or "other" in proposed.settings:
+        return proposed
+    numbers = sorted(int(text) for text in proposed.settings["values"])
+    return replace(proposed, settings=proposed.settings | {"values": numbers})
 
 
 def _known_bounds(name: str, first: float, last: float) -> tuple[Decimal, Decimal] | None:
