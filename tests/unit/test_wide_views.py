@@ -179,6 +179,7 @@ def test_products_of_pairs_are_the_same_by_matrices(four: tc.Database, monkeypat
         return with_pairs(*given)
 
     monkeypatch.setattr(moments._Batch, "_with_pairs", counted)
+    monkeypatch.setattr(moments, "MANY_PAIRS", 1)
     [by_matrices] = four.sql(question).rows
     assert turns
     turns.clear()

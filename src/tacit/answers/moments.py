@@ -27,8 +27,8 @@ __all__ = ["Request", "higher_moments"]
 
 Values = npt.NDArray[Any]
 
-FEW_WEIGHTS = 16
-"""Maximum weights, over all groups, for which products of most pairs are products of matrices."""
+FEW_WEIGHTS, MANY_PAIRS = 16, 64
+"""Maximum weights, over all groups, and minimum pairs for which products of most pairs are products of matrices."""
 
 SIZED, SIZED_TWICE = -2, -1
 """The last weights: people times the sizes of their views, and times their squares."""
@@ -225,7 +225,8 @@ class _Batch:
 
     def _are_most_pairs(self, weights: int) -> bool:
         """Return whether products of all directions with each other are computed faster than those of pairs."""
-        return weights <= FEW_WEIGHTS and 0 < self.count**2 <= 8 * int(self.apart.shape[1])
+        pairs = int(self.apart.shape[1])
+        return weights <= FEW_WEIGHTS and pairs >= MANY_PAIRS and self.count**2 <= 8 * pairs
 
     def _with_pairs(self, sums: Values, powers: Values, weights: Values) -> Values:
         """Insert the sums of powers of sums of pairs, from products of matrices of directions and their squares."""
