@@ -41,6 +41,7 @@ def test_csv_files_are_read_however_they_are_written(name: str, data: str, encod
         (["1.268,64", "12.001.430,93"], ";", [1268.64, 12001430.93]),
         (["-1,268.64", "7", ""], ",", [-1268.64, 7.0, None]),
         (["1,268", "12,001,430"], ",", [1268, 12001430]),
+        ([*[""] * 150, "1,268.5"], ",", [*[None] * 150, 1268.5]),
         (["1,268", "12,00,430"], ",", None),
         (["9,999,999,999,999,999,999,999", "1"], ",", None),
         (["09.12.2026", "1.2.2026", ""], ";", [date(2026, 12, 9), date(2026, 2, 1), None]),
@@ -62,12 +63,13 @@ def test_numbers_and_dates_of_spreadsheets_are_read(
     assert [str(value) for value in column.to_pylist()] == [str(value) for value in expected]
 
 
-def test_quoted_lines_are_read_from_files_of_several_blocks(tmp_path: Path) -> None:
-    lines = [f'{i};"one\ntwo";{i % 7}' for i in range(150_000)]
+@pytest.mark.parametrize("first", [0, 9_000], ids=["at once", "late"])
+def test_quoted_lines_are_read_from_files_of_several_blocks(first: int, tmp_path: Path) -> None:
+    lines = [f'{i};"one{" " if i < first else chr(10)}two";{i % 7}' for i in range(150_000)]
     (tmp_path / "t.csv").write_text("\n".join(["id;note;x", *lines]))
     table = read_file("t", tmp_path / "t.csv")
     assert table.num_rows == 150_000
-    assert set(table["note"].to_pylist()) == {"one\ntwo"}
+    assert table["note"].to_pylist()[first:] == ["one\ntwo"] * (150_000 - first)
 
 
 def test_columns_of_records_are_columns_of_their_own(tmp_path: Path) -> None:

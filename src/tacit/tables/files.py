@@ -67,7 +67,8 @@ def _read_csv(path: Path) -> pa.Table:
     parse = csv.ParseOptions(delimiter=separator, newlines_in_values=quoted_lines)
     try:
         table = csv.read_csv(path, parse_options=parse, convert_options=convert)
-    except pa.ArrowInvalid:  # one thread knows the number of the line
+    except pa.ArrowInvalid:  # quoted line breaks may come late, and one thread knows the number of the line
+        parse = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
         table = csv.read_csv(path, csv.ReadOptions(use_threads=False), parse, convert)
     if any(pa.types.is_binary(field.type) for field in table.schema):  # not UTF-8
         read = csv.ReadOptions(encoding="cp1252")

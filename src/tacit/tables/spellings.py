@@ -17,6 +17,9 @@ DECIMAL_COMMA = re.compile(r"-?(\d+|\d{1,3}(\.\d{3})+),\d+\Z")
 GROUPED = {".": r"^-?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?$", ",": r"^-?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?$"}
 """Numbers by their decimal sign, with or without separators of thousands."""
 
+FIRST = 100
+"""Rows that are compared with a pattern before all others are."""
+
 THOUSANDS = {".": ",", ",": "."}
 
 
@@ -50,8 +53,11 @@ def read_spellings(table: pa.Table, decimal: str) -> pa.Table:
 
 
 def _all_match(column: pa.ChunkedArray, pattern: str) -> bool:
-    matches = pc.match_substring_regex(column, pattern)
-    return column.null_count < len(column) and bool(pc.all(matches).as_py())
+    if column.null_count == len(column):
+        return False
+    first = column.slice(0, FIRST)  # most columns of other texts are told by these
+    matches = (pc.match_substring_regex(part, pattern) for part in (first, column))
+    return all(pc.all(part, min_count=0).as_py() for part in matches)
 
 
 def _as_numbers(column: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray | None:
