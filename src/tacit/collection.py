@@ -21,7 +21,7 @@ from tacit.contract.audit import Audit, audit_contract
 from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
 from tacit.contract.contract import Contract, compile_contract
 from tacit.contract.diff import Diff, diff_contracts
-from tacit.contract.files import read_schema
+from tacit.contract.files import read_schema, read_text
 from tacit.contract.panel import Panel
 from tacit.contract.planning import planned_contract, service_weights
 from tacit.contract.randomness import Rng, SystemRng
@@ -177,14 +177,7 @@ class Collection(Forecasting):
     @classmethod
     def from_file(cls, path: str | Path) -> Collection:
         """Return the collection of a contract (JSON), or compile a collection file (TOML or JSON)."""
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")  # some editors write a byte-order mark
-        except (OSError, UnicodeDecodeError) as cause:
-            message = (
-                f"{Path(place_text(path)).name} cannot be read ({type(cause).__name__}). Name a .toml or .json file."
-            )
-            raise ContractError(message, code="unreadable-file") from None
-        folder = Path(path).parent
+        text, folder = read_text(Path(path), Path(place_text(path)).name), Path(path).parent
         if Path(path).suffix.lower() == ".toml":
             return cls.from_toml(text, folder)
         try:

@@ -204,6 +204,8 @@ COMMANDS = [
     ("missing.tacit", "query missing.tacit x"),
     ("missing.tacit", "shell missing.tacit"),
     ("missing.toml", "audit missing.toml"),
+    ("tacit init u.csv", "audit u.csv"),
+    ("tacit init u.csv", "plan u.csv"),
     ("querry", "querry x"),
     ("epsilon", "init u.csv --epsilon none"),
 ]

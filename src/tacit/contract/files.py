@@ -16,9 +16,32 @@ from typing import Any
 from tacit.contract.categories import Dictionary
 from tacit.contract.kinds import Boolean, Date, Timestamp
 from tacit.contract.schema import Attribute, Categorical, Ordinal, Public, Schema, Service
-from tacit.errors import SchemaError, UnknownNameError
+from tacit.errors import ContractError, SchemaError, UnknownNameError
 
-__all__ = ["attribute_data", "read_attribute", "read_schema", "read_service", "schema_hash", "service_data"]
+__all__ = [
+    "attribute_data",
+    "read_attribute",
+    "read_schema",
+    "read_service",
+    "read_text",
+    "schema_hash",
+    "service_data",
+]
+
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson")
+"""Suffixes of tables, which are easily named in place of the file that declares them."""
+
+
+def read_text(path: Path, name: str) -> str:
+    """Return the text of a collection file or a contract."""
+    if path.suffix.lower() in TABLES:
+        message = f"{name} is a table. Name the .toml or .json file that declares it; `tacit init {name}` proposes one."
+        raise ContractError(message, code="unreadable-file")
+    try:
+        return path.read_text(encoding="utf-8-sig")  # some editors write a byte-order mark
+    except (OSError, UnicodeDecodeError) as cause:
+        message = f"{name} cannot be read ({type(cause).__name__}). Name a .toml or .json file."
+        raise ContractError(message, code="unreadable-file") from None
 
 
 def _number(value: Any) -> Any:
