@@ -28,7 +28,7 @@ def weak_notes(rows: list[list[Any]]) -> list[str]:
     if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error != 0 for estimate in estimates):
         notes.append("some estimates rest on fewer than 30 effective reports; their intervals are wide")
     if any(math.isnan(estimate.value) for estimate in estimates) or any(map(math.isnan, margins)):
-        why = "too few reports, a division by zero, or a negative variance"
+        why = "too few reports, a division by zero, a negative variance, or no group before or after"
         notes.append(f"some estimates or errors are not defined: {why}")
     if any(map(math.isinf, margins)):
         notes.append("some ratios have no finite interval and no error: their denominators may be zero")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
@@ -25,11 +26,10 @@ from tacit.sql.stored_types import AsNumber
 from tacit.sql.subqueries import scalar
 from tacit.sql.tabulated import is_sensitive, tabulate
 from tacit.sql.totals import LARGEST, Total
+from tacit.sql.windows import Window, edges_of
 from tacit.sql.wrapping import wrapper
 
 __all__ = ["AGGREGATES", "formula"]
-
-Over = Callable[[Sequence[exp.Expr], exp.Ordered | None], Total]
 
 ENDS: dict[str, Literal["low", "high"]] = {"dp_interval_low": "low", "dp_interval_high": "high"}
 
@@ -41,8 +41,12 @@ ARITHMETIC: dict[type[exp.Expr], Callable[[Dual, Dual], Dual]] = {
 }
 
 
-def formula(scope: Scope, node: exp.Expr, where: Total, over: Over | None = None) -> Column:
-    """Return the formula of an output column; ``over`` returns the rows of a window, given its partition."""
+SUMMED = (exp.Sum, exp.Count, exp.CountIf, exp.Filter)
+"""Aggregates that windows add up."""
+
+
+def formula(scope: Scope, node: exp.Expr, where: Total, over: Window | None = None) -> Column:
+    """Return the formula of an output column; ``over`` has the rows of windows."""
     if isinstance(node, exp.Paren | exp.Alias):
         return formula(scope, node.this, where, over)
     if isinstance(node, exp.Literal) and not node.is_string:
@@ -69,7 +73,7 @@ def formula(scope: Scope, node: exp.Expr, where: Total, over: Over | None = None
     return _around(scope, node, where, over)
 
 
-def _number_of(scope: Scope, node: exp.Expr, where: Total, over: Over | None) -> Column:
+def _number_of(scope: Scope, node: exp.Expr, where: Total, over: Window | None) -> Column:
     """Return a numeric column for arithmetic; dates and values of lists are refused."""
     result = formula(scope, node, where, over)
     if isinstance(result, Mode) or (isinstance(result, Quantile) and result.outcomes.label is not None):
@@ -80,7 +84,7 @@ def _number_of(scope: Scope, node: exp.Expr, where: Total, over: Over | None) ->
     return result
 
 
-def _around(scope: Scope, node: exp.Expr, where: Total, over: Over | None) -> Column:
+def _around(scope: Scope, node: exp.Expr, where: Total, over: Window | None) -> Column:
     """Return a function applied to an aggregate."""
     after = wrapper(node)
     if after is not None:
@@ -97,20 +101,43 @@ def _around(scope: Scope, node: exp.Expr, where: Total, over: Over | None) -> Co
     raise scope.refusal(message, node, "not-an-aggregate")
 
 
-def _window(scope: Scope, node: exp.Window, over: Over | None) -> Column:
-    """Return SUM(aggregate) OVER (…): the aggregate over all rows of the groups of a partition."""
-    inner = node.this.this if isinstance(node.this, exp.Sum) else None
-    plain = isinstance(inner, exp.Sum | exp.Count | exp.CountIf | exp.Filter) and not inner.find(exp.Distinct)
-    order = node.args.get("order")
-    ordered = order.expressions if order is not None else []
-    if over is None or inner is None or not plain or len(ordered) > 1 or node.args.get("spec"):
-        message = (
-            "Of window functions, SUM(COUNT(*)) OVER (…) and SUM(SUM(column)) OVER (…) are supported, with PARTITION "
-            "BY and one ORDER BY column of GROUP BY (shares of a total, running totals), and ROW_NUMBER, RANK and "
-            "DENSE_RANK as separate columns."
-        )
+def _window(scope: Scope, node: exp.Window, over: Window | None) -> Column:
+    """Return an aggregate over groups: SUM or AVG of sums and counts, or that of another group (LAG, LEAD)."""
+    function, spec, order = node.this, node.args.get("spec"), node.args.get("order")
+    if over is not None and (order is None or len(order.expressions) == 1):
+        if isinstance(function, exp.Lag | exp.Lead):
+            return _neighbour(scope, node, function, over)
+        inner: exp.Expr = function.this if isinstance(function, exp.Sum | exp.Avg) else function
+        is_sum = inner is not function and isinstance(inner, SUMMED) and not inner.find(exp.Distinct)
+        if is_sum and spec is None and isinstance(function, exp.Sum):
+            return formula(scope, inner, over.partition(node))
+        edges = edges_of(spec) if is_sum and spec is not None and order is not None else None
+        if edges is not None:
+            totals = over.frame(node, *edges)
+            added = _number_of(scope, inner, Total.sum(totals), None)
+            count = 1.0 if isinstance(function, exp.Sum) else max(1, len(totals))
+            return together(added, constant(1 / count), ARITHMETIC[exp.Mul])
+    message = (
+        "Of window functions, SUM(COUNT(*)) OVER (…) and SUM(SUM(column)) OVER (…) are supported, with PARTITION BY "
+        "and one ORDER BY column of GROUP BY (shares of a total, running totals), SUM and AVG of these with ROWS "
+        "BETWEEN …, LAG and LEAD of aggregates, and ROW_NUMBER, RANK and DENSE_RANK as separate columns."
+    )
+    raise scope.refusal(message, node, "unsupported-window")
+
+
+def _neighbour(scope: Scope, node: exp.Window, function: exp.Lag | exp.Lead, over: Window) -> Column:
+    """Return the aggregate of the group some places before or after a row's own; NULL where there is none."""
+    steps, default = function.args.get("offset"), function.args.get("default")
+    plain = [part for part in (steps, default) if part is not None and not isinstance(part, exp.Literal)]
+    if plain or (isinstance(steps, exp.Literal) and not str(steps.this).isdigit()):
+        message = "LAG and LEAD take an aggregate, and constants for how many rows and what instead of NULL."
         raise scope.refusal(message, node, "unsupported-window")
-    return formula(scope, inner, over(node.args.get("partition_by") or [], ordered[0] if ordered else None))
+    places = float(str(steps.this)[:6]) if steps is not None else 1.0
+    shift = -places if isinstance(function, exp.Lag) else places
+    totals = over.frame(node, shift, shift)
+    if not totals:
+        return constant(_number(scope, default) if default is not None else math.nan)
+    return _number_of(scope, function.this, totals[0], None)
 
 
 def _number(scope: Scope, node: exp.Literal) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,7 +27,7 @@ from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.selection import Selection
 from tacit.sql.subqueries import has_subquery
 from tacit.sql.totals import Total
-from tacit.sql.vectors import kind_of
+from tacit.sql.windows import AnyWindow, GroupWindow
 
 __all__ = ["Bound", "Key", "bind"]
 
@@ -81,7 +80,7 @@ class Bound:
         by_place = {}
         for place, (_, node) in enumerate(self.outputs):
             if isinstance(node, exp.Expr) and not is_rank(node):
-                column = formula(self.scope, node, self.scope.rows, lambda *_: self.scope.rows)
+                column = formula(self.scope, node, self.scope.rows, AnyWindow(self.scope.rows))
                 if isinstance(column, Mode) or (isinstance(column, Quantile) and column.outcomes.label is not None):
                     by_place[place] = column
         return by_place
@@ -125,36 +124,19 @@ class Bound:
         held = self.members(group)
         nodes = [output for _, output in self.outputs] + self.selection.hidden
 
-        def over(partition: Sequence[exp.Expr], order: exp.Ordered | None) -> Total:
-            return self._partition(group, partition, order)
-
+        window = GroupWindow(self, group)
         return [
-            None if isinstance(node, Key) or is_rank(node) else formula(self.scope, node, held, over) for node in nodes
+            None if isinstance(node, Key) or is_rank(node) else formula(self.scope, node, held, window)
+            for node in nodes
         ]
 
-    def _partition(
-        self, group: tuple[int, ...], partition: Sequence[exp.Expr], order: exp.Ordered | None = None
-    ) -> Total:
-        """Return the total of all groups that agree with this one in the partition, up to it in the window's order."""
-        total, labels = self.where, iter(group)
-        named = [any(key.is_the(self.scope, node) for node in partition) for key in self.keys]
-        if self.public or self.selection.test is not None or sum(named) < len(partition):
-            message = (
-                "A total over groups, such as SUM(COUNT(*)) OVER (), needs groups of sensitive columns, or public "
-                "ones with listed values, PARTITION BY some of them, and no HAVING. Divide two answers instead."
-            )
-            raise UnsupportedSqlError(message, code="unsupported-window", text=self.scope.text)
-        for key, is_named in zip(self.keys, named, strict=True):
-            place = next(labels)
-            total = total * key.classes[place][1] if is_named else total
-            if order is not None and key.is_the(self.scope, order.this):
-                total, order = total * _up_to(key.classes, place, descending=bool(order.args.get("desc"))), None
-        if order is not None:
-            message = (
-                "A running total must be ordered by a sensitive column of GROUP BY. Name one in ORDER BY of the window."
-            )
-            raise self.scope.refusal(message, order, "unsupported-window")
-        return total
+    def known_groups(self) -> frozenset[tuple[int, ...]]:
+        """Return all groups; none if public columns or HAVING decide which there are."""
+        return self._known_groups
+
+    @cached_property
+    def _known_groups(self) -> frozenset[tuple[int, ...]]:
+        return frozenset() if self.public or self.selection.test is not None else frozenset(self._groups)
 
     def row(self, group: tuple[int, ...], values: tuple[Any, ...], cells: list[Any]) -> list[Any]:
         """Return a row: labels of classes, values of public columns, and estimates."""
@@ -203,17 +185,6 @@ class Bound:
         ]
 
 
-def _up_to(classes: Classes, place: int, *, descending: bool) -> Total:
-    """Return the total of a class and all before it in the order of their labels; NULL is last in either order."""
-    known = [number for number, (label, _) in enumerate(classes) if label is not None]
-    known.sort(key=lambda number: (kind_of(classes[number][0]), classes[number][0]), reverse=descending)
-    ordered = [*known, *(number for number, (label, _) in enumerate(classes) if label is None)]
-    total = Total(())
-    for number in ordered[: ordered.index(place) + 1]:
-        total = total + classes[number][1]
-    return total
-
-
 def bind(statement: exp.Select, scope: Scope) -> Bound:
     """Bind a statement to services; refuse unknown names and unsupported expressions."""
     where_node = statement.args.get("where")
@@ -235,7 +206,7 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
         raise scope.refusal(message, alone[0], "unsupported-subquery")
     selection = Selection.of(scope, statement, [name for name, _ in outputs], _expressions(outputs))
     for node in selection.hidden:
-        formula(scope, node, scope.rows, lambda *_: scope.rows)
+        formula(scope, node, scope.rows, AnyWindow(scope.rows))
     return Bound(scope, statement, where, conditions, keys, outputs, selection)
 
 
@@ -339,5 +310,5 @@ def _output(scope: Scope, inner: exp.Expr, keys: list[Key]) -> Key | exp.Expr:
         attribute = scope.find(inner).attribute
         message = f"{attribute.name} is neither in GROUP BY nor in an aggregate. Add it to GROUP BY."
         raise BindError(message, code="not-grouped", text=scope.text, span=span_of(inner))
-    formula(scope, inner, scope.rows, lambda *_: scope.rows)  # raise before anything runs
+    formula(scope, inner, scope.rows, AnyWindow(scope.rows))  # raise before anything runs
     return inner

@@ -108,3 +108,5 @@ SELECT city, SUM(COUNT(*)) OVER (ORDER BY city) AS run FROM patients GROUP BY ci
 SELECT city, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS r FROM patients GROUP BY city
 SELECT city, SUM(age) / SUM(SUM(age)) OVER () AS share FROM patients GROUP BY city ORDER BY share DESC
 SELECT city, ward, SUM(cost) / SUM(SUM(cost)) OVER (PARTITION BY city) AS share FROM patients JOIN visits USING (pid) GROUP BY city, ward
+SELECT age // 10 AS dec, 100.0 * (COUNT(*) - LAG(COUNT(*)) OVER (ORDER BY age // 10)) / LAG(COUNT(*)) OVER (ORDER BY age // 10) AS growth FROM patients WHERE age < 60 GROUP BY dec
+SELECT city, LAG(COUNT(*)) OVER (ORDER BY city) AS p FROM patients GROUP BY city

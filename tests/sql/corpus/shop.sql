@@ -138,3 +138,17 @@ SELECT p.brand, SUM(p.price * o.quantity) AS revenue FROM orders o, products p W
 SELECT c.nation, SUM(o.quantity) AS q FROM customers c CROSS JOIN orders o WHERE c.uid = o.uid GROUP BY c.nation
 !unsupported-join SELECT COUNT(*) AS n FROM customers, orders
 !unsupported-subquery SELECT COUNT(*) AS n FROM orders o WHERE EXISTS (SELECT COUNT(*) FROM customers c WHERE c.uid = o.uid AND c.balance > 12)
+-- Moving sums, and differences from the group before.
+SELECT shipped, COUNT(*) AS n, LAG(COUNT(*)) OVER (ORDER BY shipped) AS prev FROM orders WHERE shipped < '2026-01-08' GROUP BY shipped
+SELECT shipped, COUNT(*) - LAG(COUNT(*), 2, 0) OVER (ORDER BY shipped) AS diff FROM orders WHERE shipped < '2026-01-08' GROUP BY shipped
+SELECT shipped, LEAD(AVG(quantity)) OVER (ORDER BY shipped DESC) AS nxt FROM orders WHERE shipped < '2026-01-08' GROUP BY shipped
+SELECT status, month(shipped) AS m, SUM(quantity) AS s, SUM(quantity) - LAG(SUM(quantity)) OVER (PARTITION BY status ORDER BY month(shipped)) AS diff FROM orders GROUP BY status, month(shipped)
+SELECT shipped, AVG(COUNT(*)) OVER (ORDER BY shipped ROWS BETWEEN 6 PRECEDING AND CURRENT ROW) AS ma FROM orders GROUP BY shipped
+SELECT shipped, AVG(SUM(quantity)) OVER (ORDER BY shipped ROWS 2 PRECEDING) AS ma FROM orders WHERE shipped < '2026-02-01' GROUP BY shipped
+SELECT shipped, SUM(COUNT(*)) OVER (ORDER BY shipped ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS ma FROM orders WHERE shipped < '2026-02-01' GROUP BY shipped
+SELECT shipped, SUM(COUNT(*)) OVER (ORDER BY shipped ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS ma FROM orders WHERE shipped < '2026-01-12' GROUP BY shipped
+WITH t AS (SELECT month(shipped) AS m, COUNT(*) AS n FROM orders GROUP BY m) SELECT m, n, n - LAG(n) OVER (ORDER BY m) AS change FROM t
+!unsupported-window SELECT shipped, status, LAG(COUNT(*)) OVER (ORDER BY shipped) AS p FROM orders GROUP BY shipped, status
+!not-an-aggregate SELECT shipped, LAG(shipped) OVER (ORDER BY shipped) AS p FROM orders GROUP BY shipped
+!unsupported-window SELECT shipped, FIRST_VALUE(COUNT(*)) OVER (ORDER BY shipped) AS p FROM orders GROUP BY shipped
+!unsupported-window SELECT shipped, SUM(COUNT(*)) OVER (ORDER BY shipped RANGE BETWEEN 3 PRECEDING AND CURRENT ROW) AS p FROM orders GROUP BY shipped

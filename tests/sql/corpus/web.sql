@@ -233,7 +233,7 @@ SELECT CASE WHEN visits_before > 2 THEN 'many' ELSE 'few' END AS k, COUNT(*) AS 
 !unsupported-window SELECT channel_name, COUNT(*) AS n, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM hits GROUP BY channel_name
 SELECT SUM(COUNT(*)) OVER (ORDER BY os) AS running, os FROM hits GROUP BY os
 SELECT width, SUM(COUNT(*)) OVER (ORDER BY width) AS running FROM hits GROUP BY width
-!unsupported-window SELECT os, LAG(COUNT(*)) OVER (ORDER BY os) AS b FROM hits GROUP BY os
+SELECT os, LAG(COUNT(*)) OVER (ORDER BY os) AS b FROM hits GROUP BY os
 !unsupported-window SELECT os, NTILE(2) OVER (ORDER BY COUNT(*)) AS b FROM hits GROUP BY os
 !unsupported-window SELECT os, PERCENT_RANK() OVER (ORDER BY COUNT(*)) AS b FROM hits GROUP BY os
 !unsupported-window SELECT os, MAX(COUNT(*)) OVER () AS b FROM hits GROUP BY os
@@ -283,7 +283,6 @@ SELECT channel_name, SUM(visits_before) AS v FROM hits GROUP BY channel_name
 !unknown-value SELECT COUNT(*) AS n FROM hits WHERE os = 'Ios'
 SELECT COUNT(*) AS n FROM hits WHERE os = 'ios' LIMIT 1
 !not-readable SELECT TOP 5 os FROM hits
-!unsupported-window SELECT os, LAG(COUNT(*)) OVER (ORDER BY os) AS p FROM hits GROUP BY os
 !unsupported-window SELECT os, NTILE(4) OVER (ORDER BY COUNT(*)) AS p FROM hits GROUP BY os
 !unsupported-aggregate SELECT LISTAGG(os) FROM hits
 !unsupported SELECT COUNT(*) n FROM hits TABLESAMPLE 10%
