@@ -98,7 +98,7 @@ class GroupWindow:
     def partition(self, node: exp.Window) -> Total:
         """Return the total of all groups that agree with this one in the partition, up to it in the window's order."""
         total, order = self.groups.where, _order_of(node)
-        for key, place, is_named in zip(self.groups.keys, self.group, self._named(node), strict=True):
+        for key, place, is_named in zip(self.groups.keys, self.group, self._partition_keys(node), strict=True):
             total = total * key.classes[place][1] if is_named else total
             if order is not None and key.is_the(self.groups.scope, order.this):
                 before = _in_order(key.classes, order)
@@ -110,7 +110,7 @@ class GroupWindow:
 
     def frame(self, node: exp.Window, first: float, last: float) -> list[Total]:
         """Return the totals of neighbouring groups, which differ from this one in the column of the order alone."""
-        named, order = self._named(node), _order_of(node)
+        named, order = self._partition_keys(node), _order_of(node)
         ordered = [
             axis
             for axis, key in enumerate(self.groups.keys)
@@ -126,7 +126,7 @@ class GroupWindow:
         chosen = siblings[int(max(0, here + first)) : int(max(0, min(len(siblings), here + last + 1)))]
         return [self.groups.members(group) for group in chosen]
 
-    def _named(self, node: exp.Window) -> list[bool]:
+    def _partition_keys(self, node: exp.Window) -> list[bool]:
         """Return which columns of GROUP BY the partition names."""
         partition: Sequence[exp.Expr] = node.args.get("partition_by") or []
         named = [any(key.is_the(self.groups.scope, part) for part in partition) for key in self.groups.keys]
