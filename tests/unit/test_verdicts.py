@@ -115,3 +115,19 @@ def test_mean_squares_equal_those_of_the_whole_table(sizes: tuple[int, ...]) -> 
         table += weight * a[:, None, None] * b[None, :, None] * c
     expected = np.einsum("ijk,i,j,k", table**2, *frequencies)
     assert mean_square(terms, frequencies) == pytest.approx(expected, rel=1e-12)
+
+
+def test_init_says_what_it_wrote_before_it_predicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "u.csv").write_text("uid,age\n" + "".join(f"{i},{20 + i % 50}\n" for i in range(100)))
+    printed: list[str] = []
+
+    def report(*_: object, **__: object) -> None:
+        printed.append(capsys.readouterr().out)
+
+    monkeypatch.setattr(tc.Collection, "report", report)
+    assert main(["init", "u.csv"]) == 0
+    assert "u.toml written" in printed[0]
+    assert "100 people" in printed[0]

@@ -7,6 +7,7 @@ import datetime
 import json
 import math
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -66,10 +67,18 @@ def run(options: argparse.Namespace) -> int:
         why = "exists already" if isinstance(cause, FileExistsError) else f"cannot be written ({type(cause).__name__})"
         message = f"{path.name} {why}. Choose a new file in an existing folder, with --out FILE.toml."
         raise UsageError(message, code="unwritable-file") from None
+    left_out = [f"{service.name}.{c.name}: {c.left_out}" for service in proposed for c in service.columns if c.left_out]
+    if not options.json:
+        _print_proposal(path, proposed, left_out)
     forecast = collection.report(like=sources) if proposed else None
     if forecast and options.plot:
         draw(forecast, options.plot)
-    _print(options, path, sources, collection, proposed, forecast)
+    if options.json:
+        _print_json(path, sources, collection, left_out, forecast)
+    elif forecast:
+        print(f"\n{forecast}\n\nNext, after the review; the file may be edited first:")
+        for command in _commands(path, sources, forecast):
+            print(f"  {command}")
     return 0
 
 
@@ -91,22 +100,8 @@ def _arguments(options: argparse.Namespace) -> tuple[Path, dict[str, str]]:
     return Path(out), named
 
 
-def _print(
-    options: argparse.Namespace,
-    path: Path,
-    sources: dict[str, str],
-    collection: Collection,
-    proposed: Sequence[ProposedService],
-    forecast: Forecast | None,
-) -> None:
-    left_out = [f"{service.name}.{c.name}: {c.left_out}" for service in proposed for c in service.columns if c.left_out]
-    if options.json:
-        result: dict[str, Any] = {"file": path.name, "collection": collection.id, "left_out": left_out}
-        result |= (
-            {"forecast": json.loads(forecast.to_json()), "next": _commands(path, sources, forecast)} if forecast else {}
-        )
-        print(json.dumps(result))
-        return
+def _print_proposal(path: Path, proposed: Sequence[ProposedService], left_out: Sequence[str]) -> None:
+    """Print what was written at once: the forecast takes some seconds."""
     print(f"{path.name} written. Review it before you collect with it.")
     for service in proposed:
         print(f"  {service.name}: {service.people:,} people, {service.rows:,} rows, key {service.key}")
@@ -114,10 +109,16 @@ def _print(
             print(f"    {note}")
     for note in left_out:
         print(f"  left out: {note}")
+    sys.stdout.flush()
+
+
+def _print_json(
+    path: Path, sources: dict[str, str], collection: Collection, left_out: Sequence[str], forecast: Forecast | None
+) -> None:
+    result: dict[str, Any] = {"file": path.name, "collection": collection.id, "left_out": [*left_out]}
     if forecast:
-        print(f"\n{forecast}\n\nNext, after the review; the file may be edited first:")
-        for command in _commands(path, sources, forecast):
-            print(f"  {command}")
+        result |= {"forecast": json.loads(forecast.to_json()), "next": _commands(path, sources, forecast)}
+    print(json.dumps(result))
 
 
 def _commands(path: Path, sources: dict[str, str], forecast: Forecast) -> list[str]:
