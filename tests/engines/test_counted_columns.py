@@ -9,9 +9,10 @@ import pytest
 import tacit as tc
 from tacit.answers import answer_cache, code_cache
 from tacit.engines import duckdb_cursors
+from tacit.engines.deadline import Deadline
 from tacit.engines.duckdb import DuckDB
 from tacit.engines.duckdb_cursors import count_values
-from tacit.errors import TacitError
+from tacit.errors import OverloadedError, TacitError
 
 SCHEMA = tc.Schema([tc.Service("t", key="uid", attributes=[tc.Ordinal("a", 0, 9), tc.Public("os")])])
 QUESTION = "SELECT a, COUNT(*) AS n FROM t WHERE os = 'i' GROUP BY a"
@@ -64,3 +65,9 @@ def test_a_statement_that_fails_says_why(db: tc.Database, monkeypatch: pytest.Mo
     monkeypatch.setattr(DuckDB, "fetch", fail)
     with pytest.raises(TacitError, match="no disk"):
         db.sql(QUESTION)
+
+
+def test_a_deadline_ends_counting() -> None:
+    cursor = duckdb.connect()
+    with Deadline(0.2)(), pytest.raises(OverloadedError):
+        count_values(cursor, "SELECT range AS c FROM range(?::BIGINT) ORDER BY hash(range)", [10**10])
