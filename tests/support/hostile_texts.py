@@ -59,6 +59,11 @@ class Spy(DuckDB):
         self.statements.append(statement)
         return super().fetch(statement, parameters, uploads)
 
+    def count_column(self, statement, parameters):  # type: ignore[no-untyped-def]
+        """Record and run."""
+        self.statements.append(statement)
+        return super().count_column(statement, parameters)
+
 
 def spied() -> tuple[tc.Database, Spy]:
     """Return a database with 200 people, and its engine."""
