@@ -151,6 +151,7 @@ def _refusal(message: str, node: exp.Expr, text: str) -> UnsupportedSqlError:
 def _merge(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, text: str) -> exp.Select:
     aggregates = bool(inner.args.get("group") or inner.args.get("distinct") or _has_aggregate(inner))
     joined = bool(outer.args.get("joins") or isinstance(holder, exp.Join))
+    _check_outer(outer, holder, inner, text)
     averaged = any(node.find(exp.Avg, exp.Count) for node in outer.expressions)
     if aggregates and (joined or averaged) and (merged := merge_per_person(outer, holder, inner)):
         return merged
@@ -178,6 +179,19 @@ def _merge(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, t
         table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
     merged.set("joins", [*(join.copy() for join in inner.args.get("joins") or []), *(merged.args.get("joins") or [])])
     return _with_condition(merged, "where", inner.args.get("where"))
+
+
+def _check_outer(outer: exp.Select, holder: exp.Expr, inner: exp.Select, text: str) -> None:
+    """Refuse a filtered subquery that an outer join fills with NULL: its filter would drop rows of the other side."""
+    sides = [str(join.args.get("side") or "").upper() for join in outer.args.get("joins") or []]
+    own = str(holder.args.get("side") or "").upper()
+    is_filled = own == "LEFT" or (own != "RIGHT" and "RIGHT" in sides)
+    if is_filled and (inner.args.get("where") or inner.args.get("joins")):
+        message = (
+            "A subquery behind LEFT JOIN, or before RIGHT JOIN, may not have WHERE or JOIN: its conditions would drop "
+            "people of the other side. Join the service itself, and put the condition into FILTER or CASE."
+        )
+        raise _refusal(message, holder, text)
 
 
 def _same_join(merged: exp.Select, outer: exp.Select, holder: exp.Expr) -> exp.Expr:

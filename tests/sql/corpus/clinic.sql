@@ -57,7 +57,7 @@ WITH per AS (SELECT pid, SUM(cost) AS s FROM visits GROUP BY pid) SELECT city, A
 WITH per AS (SELECT pid, SUM(cost) AS s FROM visits GROUP BY pid) SELECT city, AVG(per.s) AS m FROM patients p JOIN per ON per.pid = p.pid WHERE p.age > 30 GROUP BY city
 WITH per AS (SELECT pid, SUM(cost) AS s FROM visits GROUP BY pid) SELECT city, AVG(s) AS m, AVG(COALESCE(s, 0)) AS z, COUNT(*) AS n, COUNT(s) AS k FROM patients LEFT JOIN per USING (pid) GROUP BY city
 SELECT p.blood, AVG(COALESCE(v.k, 0)) AS m FROM patients p LEFT JOIN (SELECT pid, COUNT(*) AS k FROM visits GROUP BY pid) v ON v.pid = p.pid GROUP BY p.blood
-SELECT p.blood, SUM(v.k) AS m FROM patients p LEFT JOIN (SELECT pid, COUNT(*) AS k FROM visits WHERE ward = 'ICU' GROUP BY pid) v ON v.pid = p.pid GROUP BY p.blood
+!unsupported-subquery SELECT p.blood, SUM(v.k) AS m FROM patients p LEFT JOIN (SELECT pid, COUNT(*) AS k FROM visits WHERE ward = 'ICU' GROUP BY pid) v ON v.pid = p.pid GROUP BY p.blood
 !count-distinct SELECT p.blood, AVG(v.k) AS m FROM patients p JOIN (SELECT pid, COUNT(*) AS k FROM visits WHERE ward = 'ICU' GROUP BY pid) v ON v.pid = p.pid GROUP BY p.blood
 !unsupported-subquery SELECT AVG(n) AS m FROM (SELECT blood, COUNT(*) AS n FROM patients GROUP BY blood)
 SELECT SUM(n) AS m FROM (SELECT blood, COUNT(*) AS n FROM patients GROUP BY blood)
@@ -110,3 +110,8 @@ SELECT city, SUM(age) / SUM(SUM(age)) OVER () AS share FROM patients GROUP BY ci
 SELECT city, ward, SUM(cost) / SUM(SUM(cost)) OVER (PARTITION BY city) AS share FROM patients JOIN visits USING (pid) GROUP BY city, ward
 SELECT age // 10 AS dec, 100.0 * (COUNT(*) - LAG(COUNT(*)) OVER (ORDER BY age // 10)) / LAG(COUNT(*)) OVER (ORDER BY age // 10) AS growth FROM patients WHERE age < 60 GROUP BY dec
 SELECT city, LAG(COUNT(*)) OVER (ORDER BY city) AS p FROM patients GROUP BY city
+!unsupported-subquery SELECT COUNT(*) AS n FROM patients LEFT JOIN (SELECT * FROM insurance WHERE plan = 'gold') g USING (pid)
+!unsupported-subquery WITH g AS (SELECT pid, SUM(premium) AS s FROM insurance WHERE plan = 'gold' GROUP BY pid) SELECT AVG(COALESCE(s, 0)) AS a, COUNT(*) AS n FROM patients LEFT JOIN g USING (pid)
+!unsupported-subquery SELECT COUNT(*) AS n FROM (SELECT * FROM insurance WHERE plan = 'gold') g RIGHT JOIN patients USING (pid)
+SELECT COUNT(*) AS n FROM (SELECT * FROM patients WHERE age > 40) p LEFT JOIN insurance USING (pid) WHERE plan IS NULL
+SELECT COUNT(*) AS n FROM patients LEFT JOIN (SELECT * FROM insurance) g USING (pid) WHERE plan = 'gold'
