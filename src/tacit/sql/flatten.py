@@ -184,8 +184,8 @@ def _merge(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, t
 def _check_outer(outer: exp.Select, holder: exp.Expr, inner: exp.Select, text: str) -> None:
     """Refuse a filtered subquery that an outer join fills with NULL: its filter would drop rows of the other side."""
     sides = [str(join.args.get("side") or "").upper() for join in outer.args.get("joins") or []]
-    own = str(holder.args.get("side") or "").upper()
-    is_filled = own == "LEFT" or (own != "RIGHT" and "RIGHT" in sides)
+    side = str(holder.args.get("side") or "").upper()
+    is_filled = side == "LEFT" or (side != "RIGHT" and "RIGHT" in sides)
     if is_filled and (inner.args.get("where") or inner.args.get("joins")):
         message = (
             "A subquery behind LEFT JOIN, or before RIGHT JOIN, may not have WHERE or JOIN: its conditions would drop "
