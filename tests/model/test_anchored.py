@@ -11,7 +11,7 @@ import pytest
 
 import tacit as tc
 from support.tiers import how_many, keeping
-from tacit.answers import run, sums
+from tacit.answers import batches, sums
 from tacit.answers.fitted import LEFT
 from tacit.estimate.estimate import Estimate
 from tacit.estimate.truncated import Truncated, open_interval
@@ -135,7 +135,7 @@ def test_sums_by_code_are_the_sums_of_the_engine(
     ):
         made = [cell for row in db.sql(question) for cell in row if isinstance(cell, Estimate)]
         with monkeypatch.context() as patched:
-            for module in (run, sums):
+            for module in (batches, sums):
                 patched.setattr(module, "fetch_by_code", lambda *_: None)
             right = [cell for row in db.sql(question) for cell in row if isinstance(cell, Estimate)]
         for own, engine in zip(made, right, strict=True):

@@ -110,3 +110,30 @@ def test_who_asks_at_once_waits_for_one_fetch(db: tc.Database, fetched: list[str
     assert len(answers) == 8
     assert len(set(answers)) == 1
     assert len(fetched) == 1
+
+
+def test_questions_about_a_join_share_the_sums_of_equal_weights(fetched: list[str]) -> None:
+    ages = tc.Ordinal("age", 0, 9)
+    plans = tc.Service("p", key="uid", attributes=[tc.Categorical("plan", list("bcd"))])
+    both = tc.Schema([tc.Service("t", key="uid", attributes=[tc.Categorical("a", list("vwxyz")), ages]), plans])
+    collection, uid = tc.Collection(both, 4.0), np.arange(300)
+    rows = {"uid": uid, "a": np.array(list("vwxyz"))[uid % 5], "age": uid % 10}
+    db = tc.connect()
+    db.create(collection)
+    db.load(collection.encode(t=rows, p={"uid": uid, "plan": ["b"] * 300}, rng=tc.insecure_rng(1)))
+
+    def people(plan: str, decoder: str = "blue") -> list[float]:
+        question = f"SELECT a, COUNT(*) AS n FROM t JOIN p USING (uid) WHERE plan = '{plan}' GROUP BY a"
+        return [estimate.value for estimate in db.sql(question, decoder=decoder)["n"]]
+
+    assert people("b") == people("b")
+    assert len(fetched) == 1
+    db.sql("SELECT age, COUNT(*) AS n FROM t JOIN p USING (uid) WHERE plan = 'b' GROUP BY age")
+    assert len(fetched) == 1
+    assert sum(people("b")) > 150 > sum(people("c"))  # other weights, and a sum that differs
+    assert len(fetched) == 2
+    db.sql("SELECT a, MEDIAN(age) AS m FROM t JOIN p USING (uid) WHERE plan = 'c' GROUP BY a")
+    assert len(fetched) == 2  # tests of all groups, and their correlation
+    db.forget(3)
+    people("b")
+    assert len(fetched) == 3

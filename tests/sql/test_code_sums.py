@@ -13,7 +13,7 @@ from engines.test_conformance import fill
 from sql.test_rows_and_joins import join_questions
 from support.questions import Questions
 from support.tiers import how_many
-from tacit.answers import answer_cache, code_sums, moments, run, sums
+from tacit.answers import answer_cache, batches, code_sums, moments, sums
 from tacit.errors import QueryError, TacitError
 from tacit.estimate.estimate import Estimate
 
@@ -77,7 +77,7 @@ def estimates(db: tc.Database, question: str) -> list[Estimate]:
 def joined(db: tc.Database, question: str, monkeypatch: pytest.MonkeyPatch) -> list[Estimate]:
     """Answer a question without sums by code."""
     with monkeypatch.context() as patched:
-        for module in (run, sums):
+        for module in (batches, sums):
             patched.setattr(module, "fetch_by_code", lambda *_: None)
         return estimates(db, question)
 

@@ -1,14 +1,14 @@
 """A cache of sums by code and the tables computed from them, valid until the reports change.
 
-All questions about one service with the same public conditions and groups need the same sums. The cache of each engine
-has a limit in bytes.
+All questions about one service with the same public conditions and groups need the same sums, and so do all questions
+about a join with the same weights. The cache of each engine has a limit in bytes.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -75,14 +75,19 @@ class Fetched:
         return self._samples[key]
 
 
-def fetch_code_sums(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, pa.Table]) -> Fetched:
-    """Return sums by the codes of a channel, from the cache or the engine."""
-    statement = print_query(query)
-    changes = None if uploads else engine.changes()
+def fetch_code_sums(
+    engine: Engine,
+    query: Sums,
+    channel: Channel,
+    uploads: Callable[[], Mapping[str, pa.Table]] = dict,
+    weights: Hashable = (),
+) -> Fetched:
+    """Return sums by the codes of a channel, from the cache or the engine; ``weights`` determine the uploads."""
+    statement, changes = print_query(query), engine.changes()
     if changes is None:
-        return _fetch(engine, query, channel, uploads)
-    key = (statement.text, *((type(value), value) for value in statement.parameters))
-    return cache_of(engine).get(changes, key, lambda: _fetch(engine, query, channel, uploads))
+        return _fetch(engine, query, channel, uploads())
+    key = (weights, statement.text, *((type(value), value) for value in statement.parameters))
+    return cache_of(engine).get(changes, key, lambda: _fetch(engine, query, channel, uploads()))
 
 
 def _fetch(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, pa.Table]) -> Fetched:

@@ -13,6 +13,7 @@ import itertools
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -42,6 +43,9 @@ FEW_TOTALS = 2
 
 MOST_COLUMNS = 128
 """Maximum sums in one statement: weights, products and fourth powers of weights."""
+
+MOST_UPLOADED = 2**26
+"""Maximum contributions of other services in one statement: half a gigabyte."""
 
 TOTALS_AT_ONCE = 48
 """Totals that a statement adds up which joins contributions; four such statements take about two seconds."""
@@ -126,8 +130,8 @@ class CodePlan:
         """Return the sums of each public group; None if there are too many groups to make tables for."""
         if self._expects_too_much(engine):
             return None
-        uploads = self.plan.uploads(engine.codes, engine.whole_alphabet)
-        fetched = fetch_code_sums(engine, self.query, self.channel, uploads)
+        uploads = partial(self.plan.uploads, engine.codes, engine.whole_alphabet)
+        fetched = fetch_code_sums(engine, self.query, self.channel, uploads, self._weights_key)
         counts = fetched.counts
         if self._work(np.diff(counts.bounds(self.channel)).tolist(), counts.groups) > self._most_work:
             return None
@@ -138,11 +142,19 @@ class CodePlan:
             for place, values in enumerate(fetched.values)
         }
 
+    @property
+    def _weights_key(self) -> Hashable:
+        """The key that equal weights share; tables of reports are in the statement."""
+        decoders = tuple(stored.decoder.name for stored in self.plan.round.stored)
+        return (decoders, *(total.key for total in self.plan.totals))
+
     def _expects_too_much(self, engine: Engine) -> bool:
-        """Estimate from the number of people whether tables would take too long, before any codes are counted.
+        """Estimate whether weights need too much memory, and from the number of people whether tables take too long.
 
         If even all codes of one group are few enough, the people are not counted.
         """
+        if self._count_uploads(engine.whole_alphabet) > MOST_UPLOADED:
+            return True
         views = self.channel.views
         if self._work([view.oracle.alphabet for view in views]) <= self._most_work:
             return False
@@ -153,6 +165,15 @@ class CodePlan:
             for number, view in enumerate(views)
         ]
         return self._work(sizes) > self._most_work
+
+    def _count_uploads(self, whole_alphabet: int) -> int:
+        """Return how many contributions of other services weights need; of large alphabets, few codes occur."""
+        decoding = self.plan.decoding
+        return sum(
+            min(channel.alphabet, whole_alphabet) * len(decoding.read(number))
+            for number, stored in enumerate(self.plan.round.stored)
+            for channel in stored.service.channels
+        )
 
     @property
     def _most_work(self) -> int:

@@ -51,7 +51,7 @@ class CodeValues:
 
     def run(self, engine: Engine) -> dict[Values, Moments]:
         """Return the sums of each public group."""
-        fetched = fetch_code_sums(engine, self.query, self.plan.round.stored[0].service.channels[0], {})
+        fetched = fetch_code_sums(engine, self.query, self.plan.round.stored[0].service.channels[0])
         left, right = ([pair[side] for pair in self.plan.pairs] for side in (0, 1))
         squared = sorted(set(left))
         groups = fetched.counts.groups

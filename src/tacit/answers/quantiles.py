@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
+from tacit.answers.batches import in_batches
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People
 from tacit.answers.rows import Pending
 from tacit.answers.sums import Fetch, Sums, SumsRequest, Values, fetch_by_code, fetch_sums
@@ -223,11 +224,8 @@ def fetch_quantiles(
     measured = [set(spread(len(quantile.totals), MEASURED).tolist()) for quantile in quantiles]
     squares = people.squares([total for quantile in quantiles for total in quantile.totals])
     by_group: dict[Values, list[list[_Test]]] = {}
-    plans: list[Plan] = []
-    start, step = 0, TESTS_BY_CODE
-    fetch: Fetch = fetch_by_code
-    while start < len(tests):
-        batch = tests[start : start + step]
+
+    def measure(batch: Sequence[tuple[int, int]], fetch: Fetch) -> list[Plan] | None:
         request = SumsRequest(squares)
         places = [
             (request.alone if place in measured[number] else request.place)(quantiles[number].totals[place])
@@ -235,16 +233,16 @@ def fetch_quantiles(
         ]
         fetched = fetch(people, request, keys, conditions)
         if fetched is None:
-            step, fetch = TESTS_AT_ONCE, fetch_sums
-            continue
+            return None
         sums, ran = fetched
-        plans += ran
         shifts = list(map(Shifts, ran))
         for values, group_sums in sums.items():
             curves = by_group.setdefault(values, [[] for _ in quantiles])
             for (number, _), place in zip(batch, places, strict=True):
                 curves[number].append(_Test(group_sums, place, shifts))
-        start += step
+        return ran
+
+    plans = list(itertools.chain.from_iterable(in_batches(tests, TESTS_BY_CODE, TESTS_AT_ONCE, measure)))
     alike: dict[Hashable, _Alike] = {}
     pending: dict[Values, list[PendingQuantile]] = {}
     for values, curves in by_group.items():

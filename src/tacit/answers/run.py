@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -11,13 +13,14 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
+from tacit.answers.batches import in_batches
 from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.labels import label_rows
 from tacit.answers.notes import meaning_notes, tier_notes, weak_notes
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People, ReportProvenance, Terms, add_terms
 from tacit.answers.quantiles import PendingQuantile, fetch_quantiles
 from tacit.answers.rows import Pending, Row, after, finish, pending_of, possible_notes
-from tacit.answers.sums import Fetch, Sums, SumsRequest, Values, fetch_by_code, fetch_sums
+from tacit.answers.sums import Fetch, Sums, SumsRequest, Values, fetch_sums
 from tacit.errors import TacitError, UnanswerableError
 from tacit.estimate.answer import Answer, Options, shift_text
 from tacit.estimate.estimate import Estimate
@@ -96,20 +99,10 @@ def unbiased_estimates(
         alike.setdefault(key, []).append(place)
     estimates: list[dict[Values, Pending] | None] = [None] * len(columns)
     for places in alike.values():
-        start, step = 0, GROUPS_BY_CODE
-        fetch: Fetch = fetch_by_code
-        while start < len(places):
-            batch = places[start : start + step]
-            try:
-                made_of = question.by_public_group([columns[place] for place in batch], fetch)
-            except UnanswerableError:
-                break
-            if made_of is None:
-                step, fetch = GROUPS_AT_ONCE, fetch_sums
-                continue
-            for place, estimate in zip(batch, made_of, strict=True):
+        with contextlib.suppress(UnanswerableError):
+            made_of = in_batches([columns[i] for i in places], GROUPS_BY_CODE, GROUPS_AT_ONCE, question.by_public_group)
+            for place, estimate in zip(places, itertools.chain.from_iterable(made_of), strict=True):
                 estimates[place] = estimate
-            start += step
     return estimates
 
 
@@ -151,18 +144,10 @@ class _Question:
 
     def rows(self, groups: list[tuple[int, ...]]) -> list[Row]:
         """Return the rows of groups of classes: many at once with sums by code, else a few per statement."""
-        rows: list[Row] = []
-        start, step = 0, GROUPS_BY_CODE
-        fetch: Fetch = fetch_by_code
-        while start < len(groups):
-            batch = self._fetch(groups[start : start + step], fetch)
-            if batch is None:
-                step, fetch = GROUPS_AT_ONCE, fetch_sums
-                continue
-            rows, start = rows + batch, start + step
-        return rows
+        batches = in_batches(groups, GROUPS_BY_CODE, GROUPS_AT_ONCE, self._fetch)
+        return list(itertools.chain.from_iterable(batches))
 
-    def _fetch(self, groups: list[tuple[int, ...]], fetch: Fetch) -> list[Row] | None:
+    def _fetch(self, groups: Sequence[tuple[int, ...]], fetch: Fetch) -> list[Row] | None:
         """Run and estimate some groups of classes; public groups come with each."""
         bound, people = self.bound, self.people
         columns = [bound.formulas(group) for group in groups]
@@ -170,7 +155,7 @@ class _Question:
         plain = [leaf for leaf in parts if isinstance(leaf, Formula)]
         request = SumsRequest(people.squares([total for formula in plain for total in formula.totals]))
         places = [request.places(formula.totals) for formula in plain]
-        fetched = fetch(people, request, bound.public, bound.conditions)
+        fetched = (fetch if request.totals else fetch_sums)(people, request, bound.public, bound.conditions)
         if fetched is None:
             return None
         by_group, plans = fetched
