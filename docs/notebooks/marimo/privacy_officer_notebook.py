@@ -33,7 +33,7 @@ def _():
 @app.cell
 def _():
     loss = collection.audit().worst_loss
-    print(f"anybody's certainty of 50 % about a fact becomes at most {math.ceil(1000 / (1 + math.exp(-loss))) / 10} %")
+    print(f"whoever is 50 % sure of a fact about you that is not public becomes at most {math.ceil(1000 / (1 + math.exp(-loss))) / 10} % sure")
     assert loss <= 1.0
 
 

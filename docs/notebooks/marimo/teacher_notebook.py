@@ -10,7 +10,7 @@ def _():
 
 @app.cell
 def _():
-    mo.md("# Notebook: a teacher\n\nRandomised response in a class: ask something embarrassing, learn the share, and nobody has told you anything.\n\nEverybody tosses two coins. Heads on the first: answer truthfully. Tails: answer what the second coin says. A \"yes\" then proves nothing.")
+    mo.md("# Notebook: a teacher\n\nRandomised response in a class: ask something embarrassing and learn the share, although no single answer proves anything.\n\nEverybody tosses two coins. Heads on the first: answer truthfully. Tails: answer what the second coin says. A \"yes\" then proves nothing about whoever gave it.")
 
 
 @app.cell
@@ -68,7 +68,7 @@ def _():
 
 @app.cell
 def _():
-    mo.md("Questions for the class. What happens if everybody answers twice, with new coins? Why must a device draw only once? What would you believe about a person if the coin were thrown in 90 of 100 cases?")
+    mo.md("Questions for the class. What happens if everybody answers twice, with new coins? Why must a device draw only once? What would you believe about a person's answer if only one in ten tossed the coins?")
 
 
 if __name__ == "__main__":
