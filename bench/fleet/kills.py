@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 
@@ -55,10 +55,14 @@ class Fleet:
             one.wait()
         self.proxy = Proxy(work / "proxy", [one.port for one in self.collectors])
 
-    def end(self) -> None:
-        """Stop everything."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop everything, however a measurement ended."""
         self.proxy.end()
         for one in self.collectors:
+            one.process.send_signal(signal.SIGCONT)
             one.end()
         self.database.end()
 
@@ -126,7 +130,12 @@ class Apps:
 
 def run_kills(work: Path, built: Path, kills: int, seconds: float, seed: int) -> dict[str, Any]:
     """Kill so many times, or until the time is over; then compare what clients were told with the database."""
-    fleet, history, source, done = Fleet(work), History(), random.Random(seed), Counter[str]()
+    with Fleet(work) as fleet:
+        return _killed(fleet, built, kills, seconds, random.Random(seed))
+
+
+def _killed(fleet: Fleet, built: Path, kills: int, seconds: float, source: random.Random) -> dict[str, Any]:
+    history, done = History(), Counter[str]()
     load, apps, until = Load(fleet.proxy.port, history), Apps(fleet, built), time.monotonic() + seconds
     healing: list[threading.Thread] = []
     while sum(done.values()) < kills and time.monotonic() < until:
@@ -166,7 +175,6 @@ def run_kills(work: Path, built: Path, kills: int, seconds: float, seed: int) ->
     }
     for mistake in load.mistakes[:20]:
         say(f"mistake: {mistake}")
-    fleet.end()
     return result
 
 

@@ -12,7 +12,6 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,9 @@ SECONDS = 12.0
 CONNECTIONS = 6
 PEOPLE = 33
 """In one request: 99 reports."""
+
+STEADY_SECONDS = 10.0
+"""Between two questions while the load is held."""
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -61,10 +63,9 @@ def run_throughput(folder: Path) -> dict[str, Any]:
     """Send as much as is taken to one, two and three collectors, then ask questions of each."""
     results: dict[str, Any] = {}
     for collectors in (1, 2, 3):
-        fleet = Fleet(folder / f"fleet-{collectors}", collectors)
-        results[str(collectors)] = _measure(fleet)
+        with Fleet(folder / f"fleet-{collectors}", collectors) as fleet:
+            results[str(collectors)] = _measure(fleet)
         say(f"{collectors} collectors: {json.dumps(results[str(collectors)])}")
-        fleet.end()
     return results
 
 
@@ -96,13 +97,14 @@ def _per(before: dict[str, float], after: dict[str, float], number: int) -> dict
 _numbers = itertools.count(50_000_000)
 
 
-def _send(port: int, seconds: float, pause: Callable[[], float] = lambda: 0.0) -> tuple[int, float]:
-    """Send reports of new people on some connections; return how many were acknowledged, and in how many seconds."""
+def _send(port: int, seconds: float, rate: float = float("inf")) -> tuple[int, float]:
+    """Send reports of new people, so many a second; return how many were acknowledged, and in how many seconds."""
     until, lock, sent = time.monotonic() + seconds, threading.Lock(), 0
-    began = time.monotonic()
+    began, between = time.monotonic(), CONNECTIONS * 3 * PEOPLE / rate
 
     def work() -> None:
         nonlocal sent
+        due = time.monotonic()
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         while time.monotonic() < until:
             with lock:
@@ -120,7 +122,8 @@ def _send(port: int, seconds: float, pause: Callable[[], float] = lambda: 0.0) -
                     sent += answer.count(b"stored")
             else:
                 time.sleep(0.2)
-            time.sleep(pause())
+            due += between
+            time.sleep(max(0.0, due - time.monotonic()))
         connection.close()
 
     threads = [threading.Thread(target=work) for _ in range(CONNECTIONS)]
@@ -150,31 +153,31 @@ def settle(fleet: Fleet) -> None:
 
 def run_steady(folder: Path, seconds: float) -> dict[str, Any]:
     """Hold 80 % of the peak for a while; pending reports, memory and the time of a question must stay flat."""
-    fleet = Fleet(folder / "fleet", 3)
-    sent, took = _send(fleet.proxy.port, 8.0)
-    settle(fleet)
-    peak = sent / took
-    pause = CONNECTIONS * 3 * PEOPLE / (0.8 * peak)
-    rows, until = [], time.monotonic() + seconds
-    while time.monotonic() < until:
-        began = time.monotonic()
-        sent, took = _send(fleet.proxy.port, min(10.0, seconds / 6), lambda: max(0.0, pause - 0.05))
-        asked = time.monotonic()
-        status, answer = post(fleet.proxy.port, "/v1/query", COUNT)
-        rows.append(
-            {
-                "second": round(began - until + seconds),
-                "reports_per_second": figure(sent / took),
-                "question_seconds": figure(time.monotonic() - asked),
-                "counted": answer["watermark"]["counted"] if status == 200 else None,
-                "acknowledged": answer["watermark"]["acknowledged"] if status == 200 else None,
-                "memory_mib": round(sum(_memory(one.process.pid) for one in fleet.collectors) / len(fleet.collectors)),
-                "load_average": figure(os.getloadavg()[0]),
-            }
-        )
-        say(json.dumps(rows[-1]))
-    fleet.end()
+    with Fleet(folder / "fleet", 3) as fleet:
+        sent, took = _send(fleet.proxy.port, 8.0)
+        settle(fleet)
+        peak = sent / took
+        rows, until = [], time.monotonic() + seconds
+        while time.monotonic() < until:
+            rows.append({"second": round(time.monotonic() - until + seconds), **_steady_row(fleet, 0.8 * peak)})
+            say(json.dumps(rows[-1]))
     return {"peak_reports_per_second": figure(peak), "seconds": seconds, "collection": COLLECTION.id[:12], "rows": rows}
+
+
+def _steady_row(fleet: Fleet, rate: float) -> dict[str, Any]:
+    """Send at a rate for some seconds, ask, and read what must stay flat."""
+    sent, took = _send(fleet.proxy.port, STEADY_SECONDS, rate)
+    asked = time.monotonic()
+    status, answer = post(fleet.proxy.port, "/v1/query", COUNT)
+    watermark = answer["watermark"] if status == 200 else {}
+    return {
+        "reports_per_second": figure(sent / took),
+        "question_seconds": figure(time.monotonic() - asked),
+        "counted": watermark.get("counted"),
+        "acknowledged": watermark.get("acknowledged"),
+        "memory_mib": round(sum(_memory(one.process.pid) for one in fleet.collectors) / len(fleet.collectors)),
+        "load_average": figure(os.getloadavg()[0]),
+    }
 
 
 def _memory(pid: int) -> float:

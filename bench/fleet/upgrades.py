@@ -20,10 +20,18 @@ __all__ = ["run_pause", "run_upgrade"]
 PAUSED_SECONDS = 14.0
 """Longer than a lease."""
 
+SILENT_SECONDS, SILENT_WITHIN = 8.0, 45.0
+"""Seconds without a heartbeat (several of its periods), and how long to wait for that."""
+
 
 def run_upgrade(work: Path, seconds: float) -> dict[str, Any]:
     """End and start each collector in turn, by SIGTERM, while clients send; count what any client saw fail."""
-    fleet, history = Fleet(work, 3, "--drain-seconds", "3"), History()
+    with Fleet(work, 3, "--drain-seconds", "3") as fleet:
+        return _upgraded(fleet, seconds)
+
+
+def _upgraded(fleet: Fleet, seconds: float) -> dict[str, Any]:
+    history = History()
     load, until, replaced = Load(fleet.proxy.port, history), time.monotonic() + seconds, 0
     time.sleep(3)
     for one in fleet.collectors * 2:
@@ -36,7 +44,7 @@ def run_upgrade(work: Path, seconds: float) -> dict[str, Any]:
         replaced += 1
         say(f"{replaced} collectors were replaced: {dict(history.counts)}, tries again {dict(load.retries)}")
     load.stop()
-    result = {
+    return {
         "replaced": replaced,
         "history": history.check(fleet.database.address),
         "told": dict(history.counts),
@@ -45,15 +53,18 @@ def run_upgrade(work: Path, seconds: float) -> dict[str, Any]:
         "slowest_report_seconds": round(max(load.waits), 2),
         "mistakes": len(load.mistakes),
     }
-    fleet.end()
-    return result
 
 
 def run_pause(work: Path, seconds: float) -> dict[str, Any]:
     """Stop whoever holds the lease in the middle of its work, again and again; it must change nothing when it wakes."""
-    fleet, history = Fleet(work), History()
-    load, until, rounds, held = Load(fleet.proxy.port, history), time.monotonic() + seconds, 0, 0
+    with Fleet(work) as fleet:
+        return _paused(fleet, seconds)
+
+
+def _paused(fleet: Fleet, seconds: float) -> dict[str, Any]:
     pids = {_name_of(fleet, one.process.pid): one.process for one in fleet.collectors}
+    history = History()
+    load, until, rounds, held = Load(fleet.proxy.port, history), time.monotonic() + seconds, 0, 0
     while rounds < 8 and time.monotonic() < until:
         time.sleep(0.7)
         with psycopg.connect(fleet.database.address, autocommit=True) as connection:
@@ -74,7 +85,9 @@ def run_pause(work: Path, seconds: float) -> dict[str, Any]:
         say(f"{rounds} leaders were stopped, {held} had a successor when they woke: {dict(history.counts)}")
     time.sleep(3)
     load.stop()
-    result = {
+    for mistake in load.mistakes[:10]:
+        say(f"mistake: {mistake}")
+    return {
         "stopped_leaders": rounds,
         "with_successor": held,
         "history": history.check(fleet.database.address),
@@ -82,10 +95,6 @@ def run_pause(work: Path, seconds: float) -> dict[str, Any]:
         "questions": {"asked": load.questions, "unanswered": dict(load.unanswered), "short": load.short},
         "mistakes": len(load.mistakes),
     }
-    for mistake in load.mistakes[:10]:
-        say(f"mistake: {mistake}")
-    fleet.end()
-    return result
 
 
 def _leader(connection: psycopg.Connection[tuple[Any, ...]]) -> str:
@@ -96,24 +105,25 @@ def _leader(connection: psycopg.Connection[tuple[Any, ...]]) -> str:
 
 
 def _name_of(fleet: Fleet, pid: int) -> str:
-    """Return the name of a collector in the store: the one that is silent while its process is stopped."""
-    with psycopg.connect(fleet.database.address, autocommit=True) as connection:
-        query = "SELECT DISTINCT application_name FROM pg_stat_activity WHERE starts_with(application_name, 'tacit ')"
-        names = [name.removeprefix("tacit ") for (name,) in connection.execute(query).fetchall()]
+    """Return the name of a collector in the store: the one whose heartbeat stops with its process."""
+    _wait_for_silent(fleet, 0)
     os.kill(pid, signal.SIGSTOP)
     try:
-        return _silent(fleet, names)
+        [name] = _wait_for_silent(fleet, 1)
+        return name
     finally:
         os.kill(pid, signal.SIGCONT)
 
 
-def _silent(fleet: Fleet, names: list[str]) -> str:
-    """Return the only one of some collectors that gives no sign of life for some seconds."""
-    query = "SELECT id, beats FROM tacit_collectors"
+def _wait_for_silent(fleet: Fleet, number: int) -> list[str]:
+    """Wait until so many of all collectors have had no heartbeat for some seconds, and return them."""
+    query = "SELECT id, extract(epoch FROM clock_timestamp() - seen)::float8 FROM tacit_collectors"
+    until = time.monotonic() + SILENT_WITHIN
     with psycopg.connect(fleet.database.address, autocommit=True) as connection:
-        time.sleep(1.0)
-        before = dict(connection.execute(query).fetchall())
-        time.sleep(4.0)
-        after = dict(connection.execute(query).fetchall())
-    [silent] = [name for name in names if name in before and before[name] == after.get(name)]
-    return silent
+        while time.monotonic() < until:
+            ages = dict(connection.execute(query).fetchall())
+            silent = [str(name) for name, seconds in ages.items() if seconds > SILENT_SECONDS]
+            if len(ages) == len(fleet.collectors) and len(silent) == number:
+                return silent
+            time.sleep(0.2)
+    raise TimeoutError(f"{len(silent)} of {len(ages)} collectors have no heartbeat, where {number} should.")
