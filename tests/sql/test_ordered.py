@@ -61,6 +61,10 @@ def exact() -> tc.Database:
         "SELECT COUNT_IF(size > 'XXL') AS n FROM s",
         "SELECT size, COUNT(*) AS n FROM s WHERE size IS NOT NULL GROUP BY size ORDER BY size DESC",
         "SELECT size, COUNT(*) AS n FROM s WHERE size > 'S' GROUP BY size ORDER BY size LIMIT 3",
+        "SELECT size, SUM(COUNT(*)) OVER (ORDER BY size) AS n FROM s WHERE size > 'XS' GROUP BY size ORDER BY size",
+        "SELECT size, LAG(COUNT(*), 1, 0) OVER (ORDER BY size) AS n FROM s WHERE size > 'S' GROUP BY 1 ORDER BY 1",
+        "SELECT size, COUNT(*) AS n FROM s GROUP BY size HAVING size >= 'L' AND COUNT(*) > 3 ORDER BY size",
+        "SELECT SUM((size > 'L')::INT) AS n, SUM(IF(size BETWEEN 'S' AND 'L', 1, 0)) AS m FROM s",
         "SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY size) AS m FROM s",
         "SELECT PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY size) AS m FROM s WHERE day < DATE '2026-06-01'",
         "SELECT year(day) AS y, quarter(day) AS q, COUNT(*) AS n FROM s GROUP BY 1, 2 ORDER BY 1, 2",
@@ -79,6 +83,20 @@ def test_ordered_categories_and_months_are_those_of_an_enum(exact: tc.Database, 
     found = [[getattr(cell, "value", cell) for cell in row[:columns]] for row in answer.rows]
     found = [[str(round(cell) if isinstance(cell, float) else cell) for cell in row] for row in found]
     assert [[cell.removesuffix(" 00:00:00") for cell in row] for row in wanted] == found
+
+
+def test_an_ordered_category_may_be_missing_behind_a_left_join() -> None:
+    everybody = tc.Service("p", key="uid", attributes=[tc.Ordinal("age", 0, 9)])
+    some = tc.Service("s", key="uid", attributes=[tc.Categorical("size", SIZES, ordered=True)], optional=True)
+    collection = identity_collection(tc.Schema([everybody, some]))
+    sizes = pa.table({"uid": [0, 1, 2], "size": ["XL", "S", "3XL"]})
+    with closing(tc.connect()) as database:
+        database.create(collection)
+        database.load(reveal(collection, p=pa.table({"uid": range(8), "age": range(8)}), s=sizes))
+        answer = database.sql(
+            "SELECT size >= 'XL' AS large, COUNT(*) AS n FROM p LEFT JOIN s USING (uid) GROUP BY large"
+        )
+    assert {row[0]: round(row[1].value) for row in answer.rows} == {False: 1, True: 2, None: 5}
 
 
 def test_the_order_is_part_of_the_contract_and_bounds_what_can_be_asked(exact: tc.Database) -> None:

@@ -114,6 +114,8 @@ def _window(scope: Scope, node: exp.Window, over: Window | None) -> Column:
         edges = edges_of(spec) if is_sum and spec is not None and order is not None else None
         if edges is not None:
             totals = over.frame(node, *edges)
+            if not totals:
+                return constant(math.nan)
             added = _number_of(scope, inner, Total.sum(totals), None)
             count = 1.0 if isinstance(function, exp.Sum) else max(1, len(totals))
             return together(added, constant(1 / count), ARITHMETIC[exp.Mul])

@@ -75,9 +75,15 @@ def shift_day(day: Day, count: int, unit: str) -> Day:
 
 
 def differing(unit: str, first: Day, second: Day) -> int:
-    """Return the number of period starts between two days."""
+    """Return the number of period starts between two days; of weeks, how many whole ones lie between them.
+
+    Examples
+    --------
+    >>> sunday, monday = datetime.date(2026, 11, 15), datetime.date(2026, 11, 16)
+    >>> differing("week", sunday, monday), differing("day", monday, sunday), differing("month", sunday, monday)
+    (0, -1, 0)
+    """
     if unit in MONTHS:
         places = [(12 * day.year + day.month - 1) // MONTHS[unit] for day in (first, second)]
         return places[1] - places[0]
-    days = [truncate(unit, day).toordinal() for day in (first, second)]
-    return (days[1] - days[0]) // DAYS[unit]
+    return int((second.toordinal() - first.toordinal()) / DAYS[unit])

@@ -181,8 +181,9 @@ def _substring(node: exp.Substring, read: Read) -> Function:
         raise NotScalar(node)
 
     def cut(text: Any, start: Any, count: Any) -> str:
-        first = int(start) - 1
-        return str(text)[max(0, first) : max(0, first + int(count))]
+        first = int(start) - 1 if start >= 0 else len(str(text)) + int(start)  # negative: from the end
+        ends = sorted((first, first + int(count)))
+        return str(text)[max(0, ends[0]) : max(0, ends[1])]
 
     return strict(cut, read(node.this), read(start), read(length) if length else lambda _: 2**31)
 

@@ -24,10 +24,12 @@ class Key(NamedTuple):
     nulls_first: bool
     order: Mapping[Any, int] | None = None
     """The place of each category, for a column of ordered categories."""
+    compute: Callable[[Sequence[Any]], Any] | None = None
+    """The value in a row, for an expression over columns of groups."""
 
     def value_of(self, row: Sequence[Any], plain: Callable[[Any], Any]) -> Any:
         """Return the sort value of a row."""
-        value = plain(row[self.place])
+        value = self.compute(row) if self.compute else plain(row[self.place])
         return self.order.get(value, value) if self.order else value
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal
@@ -26,6 +27,15 @@ __all__ = ["LABELS", "BoundColumn", "JoinKind", "Joined", "Scope", "Source"]
 
 JoinKind = Literal["inner", "left", "semi"]
 """How a service is joined: on its rows; also for people without a row; on whether a person has any row."""
+
+
+def _nullable(attribute: Sensitive | Public) -> Sensitive | Public:
+    """Return an attribute that may also be NULL; public columns are read as they are stored."""
+    if isinstance(attribute, Public) or attribute.null:
+        return attribute
+    changed = copy(attribute)
+    object.__setattr__(changed, "null", True)
+    return changed
 
 
 def _label(name: str) -> Public:
@@ -56,11 +66,7 @@ class Source:
         if self.join == "semi":
             return ()
         declared = self.service.attributes
-        return (
-            tuple(a if isinstance(a, Public) else replace(a, null=True) for a in declared)
-            if self.is_outer
-            else declared
-        )
+        return tuple(map(_nullable, declared)) if self.is_outer else declared
 
     @property
     def is_outer(self) -> bool:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
 
-from tacit.contract.schema import Categorical
 from tacit.errors import UnsupportedSqlError
 from tacit.estimate.estimate import Estimate
-from tacit.sql.parse import span_of
+from tacit.sql.expressions import compile_expression
+from tacit.sql.ordered import list_values, places_of
+from tacit.sql.parse import brief_sql, span_of
 from tacit.sql.public import COMPARISONS, is_list, literal_of
 from tacit.sql.ranks import Key, Rank, is_rank, key_of, rank_of, sort_rows
+from tacit.sql.scalars import NotScalar
 from tacit.sql.scope import Scope
 from tacit.sql.vectors import OPERATORS, kind_of
 
@@ -52,7 +55,7 @@ class Selection:
         shown = {place: reader.rank(node) for place, node in enumerate(outputs) if is_rank(node)}
         test = reader.test(having.this) if having else None
         after = reader.test(qualify.this, ranks=True) if qualify else None
-        keys = [key_of(item, reader.position, reader.order) for item in (order.expressions if order else [])]
+        keys = [reader.key(item) for item in (order.expressions if order else [])]
         limit, offset = (rows_of_limit(statement.args.get(word), scope.text) for word in ("limit", "offset"))
         return cls(reader.hidden, test, after, keys, limit, offset or 0, reader.ranks, shown)
 
@@ -118,12 +121,12 @@ class _Reader:
 
     def order(self, place: int) -> dict[Any, int] | None:
         """Return the places of an output column's values, if they are ordered categories."""
-        node = self._outputs[place] if place < len(self._outputs) else None
-        column = self._scope.find(node) if isinstance(node, exp.Column) else None
-        attribute = column.attribute if column is not None and not column.lookup else None
-        if not isinstance(attribute, Categorical) or not attribute.ordered:
-            return None
-        return {value: number for number, value in enumerate(attribute.values)}
+        return places_of(self._scope, self._outputs[place] if place < len(self._outputs) else None)
+
+    def _output_of(self, node: exp.Expr) -> exp.Expr:
+        """Return the expression of the output column that a name stands for."""
+        is_named = isinstance(node, exp.Column) and node.name.lower() in self._names
+        return self._outputs[self._names.index(node.name.lower())] if is_named else exp.null()
 
     def position(self, node: exp.Expr) -> int:
         """Return the place of an expression in a row: an output column, or a hidden one, which is added if needed."""
@@ -149,10 +152,42 @@ class _Reader:
             raise self._scope.refusal(message, node, "unsupported-order")
         return place
 
+    def key(self, item: exp.Ordered) -> Key:
+        """Return an item of ORDER BY: a column of the answer, or an expression over columns of groups."""
+        compute = self._compute(item.this)
+        if compute is None:
+            return key_of(item, self.position, self.order)
+        place = self.position(next(iter(item.this.find_all(exp.Column))))
+        return Key(place, bool(item.args.get("desc")), bool(item.args.get("nulls_first")), compute=compute)
+
+    def _compute(self, node: exp.Expr) -> Callable[[Sequence[Any]], Any] | None:
+        """Return the value of an expression over columns of groups in a row; None if it is something else."""
+        columns = list(node.find_all(exp.Column))
+        if isinstance(node.unnest(), exp.Column) or not columns or node in self._outputs:
+            return None
+        if node.find(exp.AggFunc, exp.Window, exp.Subquery):
+            return None
+        places = [self.position(column) for column in columns]
+        if any(self._outputs[place].find(exp.AggFunc, exp.Window) for place in places):
+            return None
+        try:
+            function = compile_expression(list_values(self._scope, node, self._output_of), self.position)
+        except NotScalar:
+            return None
+
+        def value_in(row: Sequence[Any]) -> Any:
+            try:
+                return function([plain_cell(cell) for cell in row])
+            except (TypeError, ValueError, ArithmeticError, AttributeError):
+                message = f"{brief_sql(node)} is not defined for every group. Add it to SELECT, or leave it out."
+                raise self._scope.refusal(message, node, "unsupported-order") from None
+
+        return value_in
+
     def test(self, node: exp.Expr, *, ranks: bool = False) -> Test:
         """Return the test of a condition; only QUALIFY sees ranks."""
         self._sees_ranks = ranks
-        return self._test(node)
+        return self._test(list_values(self._scope, node, self._output_of))
 
     def _test(self, node: exp.Expr) -> Test:
         if isinstance(node, exp.Paren):
@@ -183,6 +218,11 @@ class _Reader:
             compare = OPERATORS[COMPARISONS[type(node)]]
             first, second = self._operand(node.this), self._operand(node.expression)
             return lambda row: self._compare(node, compare, first(row), second(row))
+        if isinstance(node, exp.Column):
+            flag = self._operand(node)
+            return lambda row: self._compare(node, operator.eq, flag(row), right=True)
+        if (decide := self._compute(node)) is not None:
+            return decide
         message = (
             "HAVING and QUALIFY compare columns with constants by =, <>, <, BETWEEN, IN, IS NULL, AND, OR and NOT."
         )
@@ -201,9 +241,11 @@ class _Reader:
         if isinstance(node, exp.Paren):
             return self._operand(node.this)
         literal = literal_of(node)
-        if literal is not None:
-            value: Any = literal[0] if literal[1] else float(literal[0])
+        if literal is not None or isinstance(node, exp.Boolean):
+            value: Any = bool(node.this) if literal is None else literal[0] if literal[1] else float(literal[0])
             return lambda _: value
+        if (compute := self._compute(node)) is not None:
+            return compute
         if self._sees_ranks and is_rank(node):
             rank = self.rank(node)  # ranks follow the hidden columns, whose number is known when rows are evaluated
             return lambda row: row[len(self._names) + len(self.hidden) + rank]

@@ -18,6 +18,7 @@ from sqlglot import exp
 from tacit.contract.schema import Ordinal, Public
 from tacit.errors import BindError, TacitError
 from tacit.sql.expressions import compile_expression
+from tacit.sql.ordered import list_values
 from tacit.sql.parse import brief_sql, span_of
 from tacit.sql.public import listed_total, listed_values
 from tacit.sql.scalars import NotScalar
@@ -102,6 +103,7 @@ def is_sensitive(scope: Scope, node: exp.Expr) -> bool:
 
 def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
     """Return an expression's values; refuse, with a code, expressions that are not functions of sensitive columns."""
+    node = list_values(scope, node)
     columns: list[BoundColumn] = []
     for column in node.find_all(exp.Column):
         bound = scope.find(column)

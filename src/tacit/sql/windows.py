@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from tacit.errors import UnsupportedSqlError
 from tacit.sql.cases import Classes
+from tacit.sql.ordered import places_of
 from tacit.sql.scope import Scope
 from tacit.sql.totals import Total
 from tacit.sql.vectors import kind_of
@@ -101,7 +102,7 @@ class GroupWindow:
         for key, place, is_named in zip(self.groups.keys, self.group, self._partition_keys(node), strict=True):
             total = total * key.classes[place][1] if is_named else total
             if order is not None and key.is_the(self.groups.scope, order.this):
-                before = _in_order(key.classes, order)
+                before = _in_order(self.groups.scope, key.classes, order)
                 total = total * Total.sum(key.classes[i][1] for i in before[: before.index(place) + 1])
                 order = None
         if order is not None:
@@ -119,7 +120,7 @@ class GroupWindow:
         if order is None or not ordered or sum(named) + 1 != len(named) or named[ordered[0]]:
             raise self._refuse_order(order or node)
         axis, known = ordered[0], self.groups.known_groups()
-        classes = _in_order(self.groups.keys[axis].classes, order)
+        classes = _in_order(self.groups.scope, self.groups.keys[axis].classes, order)
         places = [(*self.group[:axis], i, *self.group[axis + 1 :]) for i in classes]
         siblings = [group for group in places if group in known]
         here = siblings.index(self.group)
@@ -151,11 +152,14 @@ def _order_of(node: exp.Window) -> exp.Ordered | None:
     return order.expressions[0] if order is not None else None
 
 
-def _in_order(classes: Classes, order: exp.Ordered) -> list[int]:
-    """Return the places of classes in the order of their labels; NULL is last in either order."""
-    known = [number for number, (label, _) in enumerate(classes) if label is not None]
-    known.sort(key=lambda i: (kind_of(classes[i][0]), classes[i][0]), reverse=bool(order.args.get("desc")))
-    return [*known, *(number for number, (label, _) in enumerate(classes) if label is None)]
+def _in_order(scope: Scope, classes: Classes, order: exp.Ordered) -> list[int]:
+    """Return the places of classes in the order of their labels; ordered categories have their declared order."""
+    declared = places_of(scope, order.this) or {}
+    sorted_by = [declared.get(label, label) for label, _ in classes]
+    known = [number for number, value in enumerate(sorted_by) if value is not None]
+    known.sort(key=lambda i: (kind_of(sorted_by[i]), sorted_by[i]), reverse=bool(order.args.get("desc")))
+    unknown = [number for number, value in enumerate(sorted_by) if value is None]
+    return [*unknown, *known] if order.args.get("nulls_first") else [*known, *unknown]
 
 
 def edges_of(spec: exp.WindowSpec) -> tuple[float, float] | None:

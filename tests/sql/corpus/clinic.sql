@@ -115,3 +115,6 @@ SELECT city, LAG(COUNT(*)) OVER (ORDER BY city) AS p FROM patients GROUP BY city
 !unsupported-subquery SELECT COUNT(*) AS n FROM (SELECT * FROM insurance WHERE plan = 'gold') g RIGHT JOIN patients USING (pid)
 SELECT COUNT(*) AS n FROM (SELECT * FROM patients WHERE age > 40) p LEFT JOIN insurance USING (pid) WHERE plan IS NULL
 SELECT COUNT(*) AS n FROM patients LEFT JOIN (SELECT * FROM insurance) g USING (pid) WHERE plan = 'gold'
+SELECT smoker, COUNT(*) AS n FROM patients GROUP BY smoker HAVING smoker
+SELECT smoker, COUNT(*) AS n FROM patients GROUP BY smoker HAVING NOT smoker AND COUNT(*) > 5
+SELECT smoker, COUNT(*) AS n FROM patients GROUP BY smoker HAVING smoker = FALSE OR smoker IS NULL

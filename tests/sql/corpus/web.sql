@@ -287,7 +287,7 @@ SELECT COUNT(*) AS n FROM hits WHERE os = 'ios' LIMIT 1
 !unsupported-aggregate SELECT LISTAGG(os) FROM hits
 !unsupported SELECT COUNT(*) n FROM hits TABLESAMPLE 10%
 !unsupported-condition SELECT COUNT(*) AS n FROM hits WHERE duration > ALL (SELECT width FROM hits)
-!unsupported-order SELECT os, COUNT(*) AS n FROM hits GROUP BY os ORDER BY CASE os WHEN 'ios' THEN 1 ELSE 2 END
+SELECT os, COUNT(*) AS n FROM hits GROUP BY os ORDER BY CASE os WHEN 'ios' THEN 1 ELSE 2 END
 !not-an-aggregate SELECT PIVOT(os) FROM hits
 SELECT 100 * AVG(CASE WHEN duration = 0 THEN 1 ELSE 0 END) AS bounce_rate FROM hits
 SELECT COUNT(*) AS n FROM hits WHERE os IS NOT DISTINCT FROM 'ios'
@@ -304,3 +304,11 @@ SELECT SUM(n) AS n FROM (SELECT os, COUNT(*) AS n FROM hits GROUP BY os) t WHERE
 SELECT INITCAP(os) AS o, COUNT(*) AS n FROM hits GROUP BY 1 -- DuckDB has no INITCAP
 !unsupported-group SELECT LOG10(GAMMA(duration)) AS x, COUNT(*) AS n FROM hits GROUP BY 1
 SELECT t.o, SUM(t.n) AS n FROM (SELECT UPPER(os) AS o, region, COUNT(*) AS n FROM hits GROUP BY 1, 2) t GROUP BY t.o
+SELECT os, COUNT(*) AS n FROM hits GROUP BY os ORDER BY LENGTH(os) DESC, os
+SELECT os, COUNT(*) AS n FROM hits GROUP BY os HAVING os LIKE 'i%' OR LENGTH(os) > 6
+SELECT width, COUNT(*) AS n FROM hits GROUP BY width HAVING width % 3 = 1 AND COUNT(*) > 20 ORDER BY -width
+SELECT channel_name, COUNT(*) AS n FROM hits GROUP BY channel_name HAVING UPPER(channel_name) IN ('ADS', 'MAIL')
+SELECT engine, SUM(COUNT(*)) OVER (ORDER BY engine NULLS FIRST) AS run FROM hits GROUP BY engine
+SELECT engine, LAG(COUNT(*)) OVER (ORDER BY engine NULLS FIRST) AS before FROM hits GROUP BY engine
+SELECT os, SUM(COUNT(*)) OVER (ORDER BY os ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM hits GROUP BY os
+SELECT SUBSTR(os, -3) AS e, SUBSTR(os, -9, 4) AS f, SUBSTR(os, 3, -1) AS g, COUNT(*) AS n FROM hits GROUP BY ALL
