@@ -29,10 +29,11 @@ import numpy as np
 
 from tacit.contract.contract import ServiceContract
 from tacit.errors import UnanswerableError
+from tacit.estimate.collected import Collected
 from tacit.estimate.fourier import Parities
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.estimate.partitions import is_nested, solver
-from tacit.estimate.reading import Factor, Product, Reading
+from tacit.estimate.reading import Factor
 from tacit.estimate.rounding import rewritten
 from tacit.estimate.sets import Sets
 from tacit.estimate.split import Solver, Split, cover_split, rdc_split
@@ -219,7 +220,7 @@ class Decoder:
 
     def decode(self, functional: Functional) -> Decoded:
         """Return contributions whose mean, for every record, is the functional."""
-        constant, linear = 0.0, _Collected(self.service)
+        constant, linear = 0.0, Collected(self.service)
         products: list[tuple[float, tuple[Factor, ...]]] = []
         for term in rewritten(self.service, functional).terms:
             attributes = tuple(i for i in sorted(term.factors) if i < len(self.service.levels))
@@ -283,7 +284,7 @@ class Decoder:
             if not grid.is_grid or used & channels:
                 raise self._refusal(attributes)
             used |= channels
-            collected = _Collected(self.service)
+            collected = Collected(self.service)
             factors_of_term = {i: term.factors[i]}
             if self.service.extras:
                 presence = presence_of(self.service, term)
@@ -306,7 +307,7 @@ class Decoder:
         )
         return UnanswerableError(message)
 
-    def _read(self, term: Term, grid: Grid, collected: _Collected) -> float:
+    def _read(self, term: Term, grid: Grid, collected: Collected) -> float:
         """Collect the readings of one term, and return its known part."""
         vectors = [term.factors[i] for i in grid.attributes]
         presence = presence_of(self.service, term)
@@ -320,7 +321,7 @@ class Decoder:
             read_root |= not any(source.trace)
             for coefficient, split in parts:
                 cells = [g[depth] for g, depth in zip(split, source.trace, strict=True)]
-                collected.add(source, grid.attributes, cells, coefficient * part)
+                collected.add(source.channel, source.view, grid.attributes, cells, coefficient * part)
         if self.name != "blue" and not read_root and not grid.extras:
             # an empty view is not collected: its only cell is known to hold everybody
             roots = [0.0 if split[0] is None else float(split[0][0]) for split in parts[0][1]]
@@ -328,7 +329,7 @@ class Decoder:
         if grid.extras:
             beside = term.coefficient * presence[1:] - constant
             for source in grid.sources:
-                collected.add_extras(source, beside * grid.extra_share(source))
+                collected.add_extras(source.channel, source.view, beside * grid.extra_share(source))
         return constant
 
     def _known_share(self, grid: Grid, vectors: list[Vector], presence: Vector) -> float:
@@ -354,47 +355,3 @@ class Decoder:
             else:  # some levels were not collected, or they overlap: read single values
                 splits.append([None] * levels.finest + [vector])
         return splits
-
-
-class _Collected:
-    """Products to be read, by channel and view."""
-
-    def __init__(self, service: ServiceContract) -> None:
-        self.service = service
-        self.products: dict[int, dict[int, list[Product]]] = {}
-
-    def add(self, source: Source, attributes: tuple[int, ...], cells: list[Vector | None], scale: float) -> None:
-        """Read a view: the given vectors for the attributes, and ones for the other attributes it shows."""
-        if scale == 0 or any(vector is None for vector in cells):
-            return
-        view = self.service.channels[source.channel].views[source.view]
-        vectors = dict(zip(attributes, cells, strict=True))
-        product: Product = []
-        for i, size in zip(view.active, view.oracle.sizes, strict=True):
-            vector = vectors.pop(i, None)
-            behind = np.zeros(0 if product else self.service.extras)
-            real = np.ones(size - len(behind)) if vector is None else vector
-            product.append(np.concatenate([real, behind]) if len(behind) else real)
-        for vector in vectors.values():  # attributes at their root: a number
-            scale *= float(vector[0]) if vector is not None else 1.0
-        product[0] = scale * product[0]
-        products = self.products.setdefault(source.channel, {}).setdefault(source.view, [])
-        for known in products:
-            if all(mine is other for mine, other in zip(product[1:], known[1:], strict=True)):
-                known[0] = known[0] + product[0]
-                return
-        products.append(product)
-
-    def add_extras(self, source: Source, values: Vector) -> None:
-        """Read the extra cells of a view: after the cells of its first attribute, at cell 0 of the others."""
-        if not values.any():
-            return
-        sizes = self.service.channels[source.channel].views[source.view].oracle.sizes
-        first = np.concatenate([np.zeros(sizes[0] - len(values)), values])
-        product = [first, *((np.arange(size) == 0).astype(np.float64) for size in sizes[1:])]
-        self.products.setdefault(source.channel, {}).setdefault(source.view, []).append(product)
-
-    def factor(self, constant: float) -> Factor:
-        """Return the factor of everything collected."""
-        readings = {c: Reading(self.service.channels[c], views) for c, views in self.products.items()}
-        return Factor(constant, readings)

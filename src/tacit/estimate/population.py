@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from tacit.contract.contract import ServiceContract
 from tacit.estimate.functional import Functional, Term, Vector
+from tacit.estimate.view_cells import ViewCells, cells_of_view
 
 __all__ = ["Population", "Terms", "Truth", "mean_square", "truth_of"]
 
@@ -21,6 +23,7 @@ class Population:
     service: ServiceContract
     frequencies: tuple[Vector, ...]
     rows: Vector
+    _cells: dict[tuple[int, int], ViewCells] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(
@@ -39,7 +42,7 @@ class Population:
         """Share of the places that have a row."""
         return float(self.rows @ np.arange(len(self.rows))) / (len(self.rows) - 1)
 
-    @property
+    @cached_property
     def presence(self) -> Vector:
         """Frequencies of a record, and of each extra cell, at a drawn place."""
         if not self.service.extras:
@@ -47,7 +50,7 @@ class Population:
         none = float(self.rows[0])
         return np.array([self.row_share, none, 1 - none - self.row_share])[: 1 + self.service.extras]
 
-    @property
+    @cached_property
     def reported(self) -> tuple[Vector, ...]:
         """Frequencies of the reported values of a row: its attributes, then the derived ones."""
         frequencies = list(self.frequencies)
@@ -62,6 +65,14 @@ class Population:
             else:
                 frequencies.append(rounded)
         return tuple(frequencies)
+
+    def cells_of(self, channel: int, index: int) -> ViewCells:
+        """Return what a view shows of these records; computed once."""
+        known = self._cells.get((channel, index))
+        if known is None:
+            known = cells_of_view(self.service, channel, index, self.presence, self.reported)
+            self._cells[channel, index] = known
+        return known
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,34 +164,22 @@ def _factor_square(factor: Factor, population: Population) -> float:
     variance = 0.0
     terms: Terms = [(factor.constant, {})]
     beside = np.full(len(presence) - 1, factor.constant)
-    for reading in factor.readings.values():
-        square, read, extra = _reading_moments(reading, population)
+    for channel, reading in factor.readings.items():
+        square, read, extra = _reading_moments(channel, reading, population)
         variance += square - float(presence[0]) * mean_square(read, frequencies) - float(presence[1:] @ extra**2)
         terms += read
         beside = beside + extra
     return variance + float(presence[0]) * mean_square(terms, frequencies) + float(presence[1:] @ beside**2)
 
 
-def _reading_moments(reading: Reading, population: Population) -> tuple[float, Terms, Vector]:
+def _reading_moments(channel: int, reading: Reading, population: Population) -> tuple[float, Terms, Vector]:
     """Return the mean square of a channel's contribution, and its reading: as terms over values, and on extra cells."""
-    service, presence, frequencies = population.service, population.presence, population.reported
-    square, extras = 0.0, service.extras
+    square = 0.0
     terms: Terms = []
-    beside = np.zeros(extras)
+    beside = np.zeros(population.service.extras)
     for index, products in reading.products.items():
-        view = reading.channel.views[index]
-        oracle, share = view.oracle, reading.channel.probability(index)
-        tables = [service.levels[i][view.levels[i]].table() for i in view.active]
-        cells: list[Vector] = [
-            np.bincount(table, frequencies[i], minlength=size).astype(np.float64)
-            for table, i, size in zip(tables, view.active, oracle.sizes, strict=True)
-        ]
-        places = [[oracle.sizes[0] - extras + extra, *(0 for _ in oracle.sizes[1:])] for extra in range(extras)]
-        mixture = [(float(presence[0]), cells)]
-        for extra, place in enumerate(places):
-            marks = [(np.arange(s) == cell).astype(np.float64) for s, cell in zip(oracle.sizes, place, strict=True)]
-            mixture.append((float(presence[1 + extra]), marks))
-        ones = [np.ones(size) for size in oracle.sizes]
+        cells = population.cells_of(channel, index)
+        oracle, share, ones, mixture = cells.oracle, cells.share, cells.ones, cells.mixture
         level = 0.0  # the part that is equal for all cells, where it is read without noise
         if oracle.fixed_support:
             level = _total(_axes(products), ones) / oracle.domain
@@ -198,12 +187,12 @@ def _reading_moments(reading: Reading, population: Population) -> tuple[float, T
         length = _inner(centred, ones) / share**2
         at_truth = sum(weight * _inner(centred, marks) for weight, marks in mixture) / share**2
         even = length / oracle.domain
-        excess = float(1 + oracle.true_variance - oracle.false_variance) if oracle.domain > 1 else 1.0
-        mean = sum(weight * _total(centred, marks) for weight, marks in mixture)
-        square += share * (float(oracle.noise) * length + even + excess * (at_truth - even))
-        square += (level**2 + 2 * level * mean) / share
-        terms += [_over_values(view.active, tables, product) for product in products]
-        for extra, place in enumerate(places):
+        square += share * (cells.noise * length + even + cells.excess * (at_truth - even))
+        if level:
+            mean = sum(weight * _total(centred, marks) for weight, marks in mixture)
+            square += (level**2 + 2 * level * mean) / share
+        terms += [_over_values(cells.active, cells.tables, product) for product in products]
+        for extra, place in enumerate(cells.places):
             beside[extra] += sum(math.prod(float(v[cell]) for v, cell in zip(p, place, strict=True)) for p in products)
     return square, terms, beside
 
@@ -213,7 +202,7 @@ def _over_values(active: Sequence[int], tables: list[Any], product: Product) -> 
     weight, vectors = 1.0, {}
     for i, table, vector in zip(active, tables, product, strict=True):
         read = vector[table]
-        if np.ptp(read) == 0:
+        if read.min() == read.max():
             weight *= float(read[0])
         else:
             vectors[i] = read
@@ -228,10 +217,10 @@ def _axes(products: Sequence[Product]) -> list[Vector]:
 def _total(axes: Sequence[Vector], weights: Sequence[Vector]) -> float:
     """Return the weighted sum over cells of a sum of products."""
     sums = [rows @ vector for rows, vector in zip(axes, weights, strict=True)]
-    return float(np.prod(sums, axis=0).sum())
+    return float(reduce(np.multiply, sums).sum())
 
 
 def _inner(axes: Sequence[Vector], weights: Sequence[Vector]) -> float:
     """Return the weighted sum of squares over cells of a sum of products."""
     sums = [(rows * vector) @ rows.T for rows, vector in zip(axes, weights, strict=True)]
-    return float(np.prod(sums, axis=0).sum())
+    return float(reduce(np.multiply, sums).sum())
