@@ -82,10 +82,20 @@ PAGES = {
     "long-tests.md": list_of_long_tests,
 }
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """Write the named pages of docs/reference, or everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pages", nargs="*", choices=[*PAGES, []], help="default: these, the drawing and the notebooks")
+    named = parser.parse_args().pages
     HERE.mkdir(exist_ok=True)
-    for name, page in PAGES.items():
-        (HERE / name).write_text(page())
-    (HERE.parent / "rooms.svg").write_text(rooms.graph())
-    for path, text in notebooks.files().items():
-        path.write_text(text, encoding="utf-8")
+    for name in named or PAGES:
+        (HERE / name).write_text(PAGES[name](), encoding="utf-8")
+    if not named:
+        (HERE.parent / "rooms.svg").write_text(rooms.graph(), encoding="utf-8")
+        for path, text in notebooks.files().items():
+            path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
