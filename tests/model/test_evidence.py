@@ -5,7 +5,10 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
+import pytest
 
+import tacit as tc
+from tacit.errors import UnanswerableError
 from tacit.model.evidence import NoisyTable, indicators, observe, within
 
 
@@ -29,3 +32,16 @@ def test_attributes_of_many_values_take_little_memory() -> None:
     assert tracemalloc.get_traced_memory()[1] < 100e6
     tracemalloc.stop()
     assert seen.shape == (500,)
+
+
+def test_attributes_of_very_many_values_are_refused_before_memory_is_allocated() -> None:
+    """A dictionary of 100,000 values would need 80 gigabytes."""
+    schema = tc.Schema([tc.Service("t", key="uid", attributes=[tc.Categorical("a", list(range(6_000)))])])
+    collection = tc.Collection(schema, 4.0)
+    db = tc.connect()
+    db.create(collection)
+    db.load(collection.encode(t={"uid": range(100), "a": range(100)}, rng=tc.insecure_rng(1)))
+    with pytest.raises(UnanswerableError) as refusal:
+        db.sql("SELECT COUNT(*) AS n FROM t WHERE a = 3", consistent=True)
+    assert refusal.value.code == "not-consistent"
+    assert "6,000 values" in refusal.value.message

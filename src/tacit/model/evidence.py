@@ -14,9 +14,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Vector
 
 __all__ = ["Attribute", "Cells", "NoisyTable", "Observed", "along", "indicators", "observe", "within"]
+
+MOST_ENTRIES = 2**25
+"""Maximum entries of a matrix of cells x values: a quarter of a gigabyte."""
 
 Cells = npt.NDArray[np.int64]
 """The cell of each value of an attribute: cells are numbered from 0, and each has a value."""
@@ -74,8 +78,19 @@ def along(table: Vector, matrices: Sequence[Vector]) -> Vector:
 
 def indicators(cells: Cells) -> Vector:
     """Return cells x values, 1 where a cell holds a value."""
+    _check_entries(int(cells.max()) + 1, len(cells))
     matrix: Vector = (np.arange(cells.max() + 1)[:, None] == cells).astype(np.float64)
     return matrix
+
+
+def _check_entries(cells: int, values: int) -> None:
+    """Refuse attributes of so many values that their matrices do not fit in memory."""
+    if cells * values > MOST_ENTRIES:
+        message = (
+            f"An attribute of {values:,} values, with {cells:,} cells, is too large for consistent=True. "
+            "Ask without consistent=True."
+        )
+        raise UnanswerableError(message, code="not-consistent")
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +152,7 @@ def _shares_within(cells: Cells, values: Vector) -> Vector:
 def _overlap(cells: Cells, fine: Cells, shares: Vector) -> Vector:
     """Return cells x fine cells: the share of each cell in a fine cell's people, from the shares of its values."""
     sizes = int(cells.max()) + 1, int(fine.max()) + 1
+    _check_entries(*sizes)
     overlap: Vector = np.bincount(cells * sizes[1] + fine, shares, sizes[0] * sizes[1]).astype(np.float64)
     return overlap.reshape(sizes)
 
