@@ -19,7 +19,7 @@ PLACE = ("phase", "file", "call", "error")
 
 def merge(before: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the results of an earlier file with those of some runs."""
-    made = dict(before)
+    made = {"about": runs[-1]["about"], **before}
     for part in PARTS:
         own = [run for run in runs if part in run]
         if part == "syscalls":
