@@ -210,3 +210,16 @@ def test_attributes_that_no_view_shows_together_have_no_error() -> None:
     assert any("none would cover that" in note for note in answer.notes)
     single = db.sql("SELECT a, COUNT(*) AS n FROM t GROUP BY a", consistent=True)
     assert all(0 < cell.error < 2_000 for _, cell in single)
+
+
+def test_standard_deviations_hold_where_everybody_has_one_value() -> None:
+    """20,000 people, epsilon 2, two encodings in which the tangent at the fit says more than 0, which is true."""
+    source = np.random.default_rng(1)
+    rare, rarer = np.where(source.random(20_000) < 0.001, 40, 3), np.where(source.random(20_000) < 0.002, 1, 0)
+    columns = {"weeks": (np.full(20_000, 17), 64), "y": (rare, 64), "c": (0 * rare, 6), "d": (rarer, 3)}
+    for seed in (1, 6):
+        db = stored(columns, "auto", 2.0, seed)
+        [(fitted,)], [(plain,)] = (db.sql("SELECT STDDEV(weeks) FROM t", consistent=own) for own in (True, False))
+        db.close()
+        assert fitted.low <= plain.low == 0
+        assert fitted.high >= plain.high

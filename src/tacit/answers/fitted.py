@@ -173,6 +173,7 @@ def _estimates(
             anchors[place],
             bounds[place],
             linear=columns[place].is_linear,
+            curved=not columns[place].is_linear and columns[place].quotient is None,
         )
         for place, value in enumerate(results)
     ]
@@ -239,7 +240,9 @@ class _Fitted(Pending):
     Where the reports have an unbiased estimate, the stated error has three parts: the fit's own error, which assumes
     that the model is right; a share of the unbiased error, because it may be wrong; and by how much the two estimates
     differ beyond the unbiased error. Where these exceed the unbiased error, all possible values that the unbiased
-    estimate does not exclude are covered instead. Without an unbiased estimate only the fit's own error is known.
+    estimate does not exclude are covered instead. So they are for ``curved`` columns, such as standard deviations: the
+    error of the fit is that of a tangent, which says little where the curve bends. Without an unbiased estimate only
+    the fit's own error is known.
     """
 
     value: float
@@ -248,6 +251,7 @@ class _Fitted(Pending):
     anchor: Pending | None
     bounds: tuple[float, float]
     linear: bool
+    curved: bool
 
     def at(self, level: float) -> Estimate:
         """Return the estimate."""
@@ -265,7 +269,7 @@ class _Fitted(Pending):
         apart = self.value - self._inside(centre)
         least = math.hypot(self.error, LEFT * error)
         sure = math.hypot(least, math.sqrt(max(0.0, apart**2 - error**2)))
-        if sure < error:
+        if sure < error and not self.curved:
             return self._with_error(sure, level, anchor.freedom)
         low, high = self._around(quantile * min(least, error) if math.isfinite(least) else 0.0)
         left, right = open_interval(centre, error, self.bounds, level, quantile)

@@ -1,24 +1,34 @@
 """Correct a fitted table where the data contradict it: where the data are precise, they decide.
 
-Along the eigenvectors of the data's information, from the best known to the least, a fitted table differs from the
-least-squares table by coefficients whose noise is known. Where the fit is right these differences are pure noise.
-Directions of about the same information form a block. Either the m differences of a block are noise, or they are larger
-by a factor: e is the sum of their squares in units of noise, over m. The second is more likely by
+A fitted table differs from the least-squares table along **directions**, each of which the data know with noise 1. They
+are functions asked for most, if there are any: the first waves of an ordered attribute, which carry its mean, variance
+and coarse ranges. Then come the eigenvectors of the data's information, from the best known to the least, as far as
+they are orthogonal to the directions before. Blocks of m directions are corrected one by one; r is the sum of squares
+of a block's differences.
+
+**The first waves, and all directions of tables of up to `FEW` cells,** are least squares shrunk towards the fit:
+1 - (m - 2) (1 - f) / r of the differences are added. Here f is the share of the data that the fit follows: the mean of
+its derivatives, which are its posterior variances in units of noise. A fit that follows a share f of the data differs
+from them by 1 - f of what they differ from the fit's own base, so this shrinks least squares towards that base by the
+share of James and Stein, whose risk is not above that of least squares. Tables of two and three cells have too few
+directions for that. They become least squares as far as the data are more precise than a uniform distribution over all
+possible shares.
+
+**Other directions** are either noise or larger by a factor e = r / m, which is likelier by
 
     log B = m (e - 1 - log e) / 2 - DOUBT,
 
-and B / (1 + B) (1 - 1 / e) of the differences is added to the table. A fit that is right stays as it is; one that is
-wrong by much more than the noise becomes least squares. Tables of two and three cells have too few directions for a fit
-to be better than least squares wherever the truth lies. They become least squares as far as the data are more precise
-than a uniform distribution over all possible shares. Tables of up to `FEW` cells add the share of James and Stein,
-1 - (m - 2) / (m e), with which the risk is not above that of least squares: so few differences say little for a fit.
+and B / (1 + B) (1 - 1 / e) of the differences are added. A fit that is right stays as it is; one that is wrong by much
+more than the noise becomes least squares.
 
-Reference   James and Stein 1961; Efron and Morris 1973 (combining possibly related estimation problems).
+Reference   James and Stein 1961; Stein 1981 (derivatives); Green and Strawderman 1991 (an unbiased estimate combined
+            with a biased one).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
@@ -26,9 +36,9 @@ import numpy as np
 
 from tacit.estimate.functional import Vector
 from tacit.model.evidence import Observed
-from tacit.model.nonnegative import norm_sub
+from tacit.model.nonnegative import nearest_shares
 
-__all__ = ["MOST_CELLS", "draw_to_data"]
+__all__ = ["FEW", "MOST_CELLS", "draw_to_data"]
 
 MOST_CELLS = 512
 """Maximum cells: a matrix of them is decomposed."""
@@ -37,7 +47,7 @@ DOUBT = 4.0
 """Logarithm of how much likelier it is at first that the differences of a block are noise."""
 
 BLOCK = 6
-"""Directions of the first block, which has the best-known ones; each further block has twice as many."""
+"""Eigenvectors of the first block of them, which has the best-known ones; each further block has twice as many."""
 
 SHRUNK = 3
 """Directions of a block from which on a fit can be better than least squares whatever is true."""
@@ -51,50 +61,65 @@ KNOWN = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A corrected table: the directions along which the data are known, with what share of them was added."""
+    """A corrected table: the directions that the data know with noise 1, with what share of them was added."""
 
     table: Vector
     directions: Vector
-    known: Vector
     share: Vector
 
     def variance(self, weights: Vector) -> Vector:
         """Return the variance of weighted sums of cells due to the noise of the data that was added."""
         onto = weights.reshape(len(weights), -1) @ self.directions
-        return cast("Vector", (onto**2 * (self.share / self.known)).sum(axis=1))
+        return cast("Vector", (onto**2 * self.share).sum(axis=1))
 
 
-def draw_to_data(observed: Observed, table: Vector) -> Drawn:
-    """Return a table of one attribute, or a small one of two whose margins are given, corrected by the data."""
+def draw_to_data(observed: Observed, table: Vector, spread: Callable[[Vector], Vector], waves: Vector) -> Drawn:
+    """Return a table of one attribute, or a small one of two whose margins are given, corrected by the data.
+
+    ``spread`` returns the fit's posterior variance of weighted sums of cells; ``waves`` are functions asked for most,
+    in columns.
+    """
     most = MOST_CELLS if table.ndim == 1 else FEW
     if not 1 < table.size <= most or (table.ndim > 1 and (table.ndim > 2 or not table.all())):
-        return Drawn(table, np.zeros((table.size, 0)), np.zeros(0), np.zeros(0))
-    known, directions = _directions(observed)
-    off = directions.T @ -observed.gradient(table).ravel() / known
-    moved, start, size, added = table.ravel().copy(), 0, BLOCK, np.zeros(len(known))
+        return Drawn(table, np.zeros((table.size, 0)), np.zeros(0))
+    information = _information(observed)
+    known, directions = _eigenvectors(information, observed.shape)
+    root, small = np.sqrt(known), table.size <= FEW
+    preferred = 0 if small else min(waves.shape[1], len(known) // 2)
+    turned = _preferred_first(waves[:, :preferred].T @ directions / root) if preferred else np.eye(len(known))
+    ways = directions / root @ turned
+    off = ways.T @ -observed.gradient(table).ravel()
+    share, start, size = np.zeros(len(known)), 0, preferred or BLOCK
     while start < len(known):
         stop = len(known) if len(known) - start < 2 * size else start + size
-        part = slice(start, stop)
-        excess = float((known[part] * off[part] ** 2).mean())
-        share = known[part] / (known[part] + (table.size + 1) * table.size)
-        if stop - start >= SHRUNK:
-            share = np.full(stop - start, _share_to_add(excess, stop - start, table.size))
-        added[part] = share
-        moved += directions[:, part] @ (share * off[part])
-        start, size = stop, 2 * size
-    return Drawn(norm_sub(moved, float(table.sum())).reshape(table.shape), directions, known, added)
+        part, count = slice(start, stop), stop - start
+        if count < SHRUNK:
+            share[part] = known[part] / (known[part] + (table.size + 1) * table.size)
+        elif small or start < preferred:
+            functions = (directions * root @ turned[:, part]).T.reshape(-1, *table.shape)
+            followed = float(np.minimum(spread(functions), 1.0).mean())
+            share[part] = _part_beside_fit(float(off[part] @ off[part]), count, followed)
+        else:
+            share[part] = _part_if_wrong(float(off[part] @ off[part]) / count, count)
+        start, size = stop, (BLOCK if start < preferred else 2 * size)
+    moved = nearest_shares(table.ravel() + ways @ (share * off), information, float(table.sum()))
+    return Drawn(moved.reshape(table.shape), ways, share)
 
 
-def _directions(observed: Observed) -> tuple[Vector, Vector]:
-    """Return what the data know about directions, and these, from the best known; sums along each axis are given."""
+def _information(observed: Observed) -> Vector:
+    """Return the matrix of what the data know about cells."""
     cells = math.prod(observed.shape)
     if len(observed.stacks) == 1:
         [stack] = observed.stacks
-        information = stack.T @ (observed.weight[:, None] * stack)
-    else:
-        information = observed.information(np.eye(cells).reshape(-1, *observed.shape)).reshape(cells, cells)
+        matrix: Vector = stack.T @ (observed.weight[:, None] * stack)
+        return matrix
+    return observed.information(np.eye(cells).reshape(-1, *observed.shape)).reshape(cells, cells)
+
+
+def _eigenvectors(information: Vector, shape: tuple[int, ...]) -> tuple[Vector, Vector]:
+    """Return what the data know about directions, and these, from the best known; sums along each axis are given."""
     inside: Vector = np.eye(1)
-    for size in observed.shape:
+    for size in shape:
         inside = np.kron(inside, np.eye(size) - 1 / size).astype(np.float64)
     known, directions = np.linalg.eigh(inside @ information @ inside)
     order = np.argsort(-known)
@@ -102,10 +127,20 @@ def _directions(observed: Observed) -> tuple[Vector, Vector]:
     return known[order], directions[:, order]
 
 
-def _share_to_add(excess: float, count: int, cells: int) -> float:
-    """Return which part of some differences is added, given their mean square in units of noise."""
-    if cells <= FEW:
-        return max(0.0, 1 - (count - 2) / (count * excess)) if excess > 0 else 0.0
+def _preferred_first(functions: Vector) -> Vector:
+    """Return orthogonal directions in columns: those that functions (rows) depend on, then the others in order."""
+    count = functions.shape[1]
+    turned: Vector = np.linalg.qr(np.concatenate([np.linalg.qr(functions.T)[0], np.eye(count)], axis=1))[0]
+    return turned
+
+
+def _part_beside_fit(squares: float, count: int, followed: float) -> float:
+    """Return which part of differences is added to a fit that follows a share of the data."""
+    return 1 - min(1.0, (count - 2) * (1 - followed) / squares) if squares > 0 else 0.0
+
+
+def _part_if_wrong(excess: float, count: int) -> float:
+    """Return which part of differences is added, given their mean square in units of noise."""
     if excess <= 1:
         return 0.0
     likelier = count * (excess - 1 - math.log(excess)) / 2 - DOUBT

@@ -1,4 +1,4 @@
-"""Two ways to make frequencies non-negative with given sums, for whole stacks of tables."""
+"""Three ways to make frequencies non-negative with given sums; two of them for whole stacks of tables."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import numpy as np
 
 from tacit.estimate.functional import Vector
 
-__all__ = ["norm_sub", "ripple"]
+__all__ = ["nearest_shares", "norm_sub", "ripple"]
 
 NEGLIGIBLE = 1e-12
 """Size of a negative frequency that is rounding."""
 
 ROUNDS = 1000
 """Maximum waves of a ripple; each leaves less below zero than the previous one."""
+
+RIDGE = 1e-6
+"""Information about every cell, relative to the mean, so that cells nobody reports have one nearest value."""
 
 
 def norm_sub(values: Vector, total: Vector | float = 1.0) -> Vector:
@@ -28,6 +31,31 @@ def norm_sub(values: Vector, total: Vector | float = 1.0) -> Vector:
     taken = (np.cumsum(ordered, axis=-1) - wanted) / np.arange(1, values.shape[-1] + 1)
     last = np.maximum((ordered > taken).sum(axis=-1, keepdims=True) - 1, 0)
     return np.maximum(values - np.take_along_axis(taken, last, axis=-1), 0.0)
+
+
+def nearest_shares(values: Vector, information: Vector, total: float) -> Vector:
+    """Return the non-negative vector with a given total that is nearest to a vector, given what is known about cells.
+
+    What is known well changes least: a cell below zero is made up for by its neighbours, if it is only known together
+    with them. Cells that were below zero once stay at 0, so the nearest vector is approximate.
+
+    Examples
+    --------
+    >>> together = np.diag([1.0, 1.0, 100.0]) + 100 * np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 0]])
+    >>> nearest_shares(np.array([0.6, -0.1, 0.5]), together, 1.0).round(2).tolist()
+    [0.5, 0.0, 0.5]
+    """
+    cells = len(values)
+    metric = information + RIDGE * np.trace(information) / cells * np.eye(cells)
+    free, near = np.ones(cells, dtype=bool), values
+    while (near < 0).any():
+        free = free & (near > 0)
+        inside, outside = np.flatnonzero(free), np.flatnonzero(~free)
+        pulls = np.stack([metric[np.ix_(inside, outside)] @ values[outside], np.ones(len(inside))], axis=1)
+        shift, even = np.linalg.solve(metric[np.ix_(inside, inside)], pulls).T
+        near = np.zeros(cells)
+        near[inside] = values[inside] + shift + even * (total - (values[inside] + shift).sum()) / even.sum()
+    return near
 
 
 def ripple(tables: Vector, axes: int) -> Vector:

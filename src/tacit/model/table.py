@@ -55,6 +55,9 @@ ROUNDS = 100
 WAVES = 6
 """Waves of an attribute in tables of two."""
 
+MOMENTS = 4
+"""Waves of an attribute's own table that the data decide rather than the fit: they carry its mean and variance."""
+
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
@@ -90,6 +93,9 @@ class Fit:
     prior: Prior | None = None
     """The prior probability of each strength, infinity included."""
 
+    axes: tuple[Axis, ...] = ()
+    """The axes of a table that may be smooth."""
+
     @cached_property
     def candidates(self) -> list[tuple[float, Candidate]]:
         """The candidates that count, with their weights in the average."""
@@ -116,7 +122,11 @@ class Fit:
 
     @cached_property
     def _drawn(self) -> Drawn:
-        return draw_to_data(self.observed, self._average)
+        ordered = len(self.axes) == 1 and self.axes[0].ordered
+        waves = self.axes[0].waves(MOMENTS) if ordered else np.zeros((self._average.size, 0))
+        return draw_to_data(
+            self.observed, self._average, lambda directions: self._posterior(directions, self._average), waves
+        )
 
     @property
     def learned(self) -> float:
@@ -137,15 +147,18 @@ class Fit:
         candidates. The share that a sample as informative as the reports could have missed entirely is added. No error
         exceeds half of the range of the weights, the largest possible one.
         """
-        flat = directions.reshape(len(directions), -1)
-        square = np.zeros(len(directions))
-        for weight, candidate in self.candidates:
-            shift = flat @ (candidate.table - self.table).ravel()
-            square += weight * (self._variance(candidate, directions) + shift**2)
-        square = np.maximum(square, self._drawn.variance(directions))
-        widest = np.ptp(flat, axis=1)
+        square = np.maximum(self._posterior(directions, self.table), self._drawn.variance(directions))
+        widest = np.ptp(directions.reshape(len(directions), -1), axis=1)
         unseen = RULE_OF_THREE * self._bare(directions) / np.where(widest > 0, widest, 1.0)
         return cast("Vector", np.minimum(np.sqrt(np.maximum(square, 0.0) + unseen**2), widest / 2))
+
+    def _posterior(self, directions: Vector, table: Vector) -> Vector:
+        """Return the mean squared distance of sums of cells from those of a table, over all candidates."""
+        square = np.zeros(len(directions))
+        for weight, candidate in self.candidates:
+            shift = directions.reshape(len(directions), -1) @ (candidate.table - table).ravel()
+            square += weight * (self._variance(candidate, directions) + shift**2)
+        return square
 
     def _variance(self, candidate: Candidate, directions: Vector) -> Vector:
         tangents, posterior = candidate.start.tangents, candidate.start.posterior
@@ -228,7 +241,7 @@ def fit_table(
         starts.append(max(curved, key=lambda named: named[1].evidence))
     tried = [candidate for how, start in starts for candidate in _chain(observed, start, how, faces)]
     tried += [_alone(how, start) for how, start in curved if start is not starts[-1][1]]
-    return Fit(observed, tuple(tried), faces)
+    return Fit(observed, tuple(tried), faces, axes=tuple(axes))
 
 
 def _alone(how: str, start: Smooth) -> Candidate:
