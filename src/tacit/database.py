@@ -220,7 +220,7 @@ class Database:
         if not explain and not consistent:
             answer, rounds = self._cache.answer(self._answer, statement, parameters, options)
             return answer.with_privacy(self._crowds.note_answer(rounds))
-        question = self._question(statement, parameters, options)
+        question = self.question(statement, parameters, options)
         if consistent:
             answer = run_consistent(question.bound, question.people, self._models, options, explain=explain)
             return answer.with_privacy(self._crowds.note_answer(question.rounds))
@@ -234,7 +234,7 @@ class Database:
         return self._crowds.note_answer(list(dict.fromkeys(rounds)))
 
     def _answer(self, text: str, parameters: Sequence[Any], options: Options) -> tuple[Answer, list[Collection]]:
-        question = self._question(text, parameters, options)
+        question = self.question(text, parameters, options)
         answer = run(question.bound, question.people, options)
         return self._watch.with_notes(answer, question.people.rounds), question.rounds
 
@@ -290,7 +290,7 @@ class Database:
     ) -> dict[str, pa.Table]:
         """Return synthetic people with their rows in the given services (default: all), from the joint model."""
         named = [self._tables.service_of((), name) for name in services] or self.services()
-        ask = partial(self._question, parameters=(), options=Options())
+        ask = partial(self.question, parameters=(), options=Options())
         tables, rounds = synthetic_people(ask, self._models, named, people, seed, self.stored_types, progress)
         self._crowds.note_answer(rounds)
         return tables
@@ -323,12 +323,12 @@ class Database:
             ``order`` (``"size"``, the default, ``"value"`` or ``"person"``), ``measure`` (which total to sort by, from
             0), ``descending``, ``offset``, ``limit``, and ``part``, the round or tier to show (default the last).
         """
-        question = self._question(without_explain(text)[0], parameters, Options(decoder=decoder))
+        question = self.question(without_explain(text)[0], parameters, Options(decoder=decoder))
         return contributions_to(question.bound, question.people, group or {}, Page(**page))
 
     def forecast_inputs(self, text: str) -> tuple[Collection, int, str]:
         """Return the inputs of a forecast: collection, people (of the largest public group), non-public attributes."""
-        question = self._question(without_explain(text)[0], (), Options())
+        question = self.question(without_explain(text)[0], (), Options())
         people = question.people.count(question.bound.public, question.bound.conditions)
         return question.newest, people, question.bound.sensitive_part()
 
@@ -345,9 +345,10 @@ class Database:
     def _questions(self, text: str, parameters: Sequence[Any]) -> list[Question[Collection]]:
         """Bind the questions of a text: a union has several, and a question about the catalog none."""
         several = questions_in(without_explain(text)[0], parameters, self.tables)
-        return [self._question(*question, Options()) for question in several]
+        return [self.question(*question, Options()) for question in several]
 
-    def _question(self, question: str, parameters: Sequence[Any], options: Options) -> Question[Collection]:
+    def question(self, question: str, parameters: Sequence[Any], options: Options) -> Question[Collection]:
+        """Return a question as it is bound to reports, without answering it."""
         return self._cache.question(self._bind, question, parameters, options)
 
     def _bind(self, question: str, parameters: Sequence[Any], options: Options) -> Question[Collection]:
@@ -356,11 +357,10 @@ class Database:
         tables = tables_of(statement, question)
         services = [table for table in tables if table.name.lower() not in self._dimensions]
         newest = self._catalog.find([table.name for table in services or tables])
-        scope = scope_of(tables, newest.schema, question, self._dimensions)
+        scope = scope_of(tables, newest.schema, question, self._dimensions, self._catalog.stored_values(newest))
         bound = bind(statement, scope)
-        rounds = self._catalog.rounds(newest, [table.name for table in services])
-        if not scope.uses_round(statement):
-            rounds = [collection for collection in rounds if collection.contract.round == newest.contract.round]
+        named = [table.name for table in services]
+        rounds = self._catalog.rounds(newest, named, every=scope.uses_round(statement))
         if len({collection.contract.round for collection in rounds}) > 1:
             check_rounds(statement, question, superpopulation=options.superpopulation)
         plain = statement.sql(dialect="duckdb") if parameters else question

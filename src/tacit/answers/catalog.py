@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from typing import Generic, Protocol, TypeVar
+from functools import cache
+from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -16,8 +17,10 @@ from tacit.encode.reports import report_table
 from tacit.engines.base import Engine, rollup_of
 from tacit.errors import ReportError, UnknownNameError, UsageError
 from tacit.estimate.decoder import Decoder, DecoderName
-from tacit.sql.report_tables import first_row
+from tacit.sql.report_tables import distinct_values, first_row
 from tacit.sql.rounds import ReportSource, Rollup, Round
+from tacit.sql.scope import MOST_STORED, StoredValues
+from tacit.sql.vectors import kind_of
 
 __all__ = ["Catalog"]
 
@@ -124,13 +127,13 @@ class Catalog(Generic[C]):
             raise ReportError(message, code="no-reports")
         return loaded[0]
 
-    def rounds(self, newest: C, services: Sequence[str]) -> list[C]:
-        """Return the newest collection of every round and tier of the same schema that holds reports, oldest first."""
+    def rounds(self, newest: C, services: Sequence[str], *, every: bool = True) -> list[C]:
+        """Return the newest collection with reports of each tier of the newest round, or of every one, oldest first."""
         rounds: dict[tuple[str, str], C] = {}
         for collection in self._collections.values():
             if collection.schema == newest.schema and self._has_reports(collection, services):
                 rounds[collection.contract.round, collection.contract.tier] = collection
-        return list(rounds.values())
+        return [known for known in rounds.values() if every or known.contract.round == newest.contract.round]
 
     def newest_round(self, service: str) -> list[tuple[ServiceContract, str]]:
         """Return the tiers of the newest round of a service: their contracts, and the tables of their reports."""
@@ -140,7 +143,7 @@ class Catalog(Generic[C]):
     def newest_tiers(self, service: str) -> list[C]:
         """Return the tiers of the newest round of a service."""
         newest = self.find([service])
-        return [tier for tier in self.rounds(newest, [service]) if tier.contract.round == newest.contract.round]
+        return self.rounds(newest, [service], every=False)
 
     def rolled_up(self, service: str, by: Sequence[str]) -> list[str]:
         """Return the report tables of a service for a rollup; refuse services that a rollup cannot count."""
@@ -206,6 +209,20 @@ class Catalog(Generic[C]):
         by = self._engine.rollups().get(table)
         rollup = None if by is None else Rollup(rollup_of(table), by)
         return ReportSource(table, Decoder(collection.contract[name], decoder), rollup)
+
+    def stored_values(self, newest: C) -> StoredValues:
+        """Return how to look up the values of public columns in the reports of all rounds of a schema."""
+
+        @cache
+        def values_of(service: str, name: str) -> list[Any]:
+            found: set[Any] = set()
+            for collection in self.rounds(newest, [service]):
+                query = distinct_values(report_table(collection.id, service), name, MOST_STORED + 1)
+                found.update(self._engine.fetch(*query, {}).column(0).to_pylist())
+            known = sorted(found - {None}, key=lambda value: (kind_of(value), value))
+            return [*known, *([None] if None in found else [])]
+
+        return values_of
 
     def stored_types(self, service: str) -> dict[str, pa.DataType]:
         """Return the types of the columns stored unperturbed: a service's key and its public columns."""

@@ -273,7 +273,7 @@ def _key(scope: Scope, node: exp.Expr, *, added_up: bool) -> Key:
     """Return a key; groups of a public column that windows add up must be known, so its values must be listed."""
     column = scope.find(node) if isinstance(node, exp.Column) else None
     if column is not None and isinstance(column.attribute, Public):
-        listed = added_up and listed_values(column.attribute)
+        listed = added_up and listed_values(scope, column)
         return Key(node, None, classes_of_group(scope, node)) if listed else Key(node, column, [])
     return Key(node, None, classes_of_group(scope, node))
 

@@ -80,7 +80,8 @@ def classes_of_group(scope: Scope, node: exp.Expr) -> Classes:
         return [(int(node.this.name) if isinstance(node, exp.Cast) else _label(scope, node), scope.one)]
     if isinstance(node, TESTS) and not is_sensitive(scope, node):
         true, false = holds(scope, node), holds(scope, node, wanted=False)
-        return [(False, false), (True, true), (None, scope.one - true - false)]
+        unknown: Classes = [(None, scope.one - true - false)] if _may_be_null(scope, node) else []
+        return [(False, false), (True, true), *unknown]
     if isinstance(node, exp.WidthBucket):
         return buckets(scope, node)
     if is_histogram(node):
@@ -101,6 +102,20 @@ def _classes(scope: Scope, node: exp.Expr) -> Classes:
     place = {label: number for number, label in enumerate(ordered)}
     numbers = np.array([place[label] for label in labels]).reshape(table.values.shape)
     return [(label, table.total(numbers == number)) for number, label in enumerate(ordered)]
+
+
+def _may_be_null(scope: Scope, node: exp.Expr) -> bool:
+    """Return whether a condition may be NULL: it has a column that may be, or computes with one."""
+    columns = [scope.find(column) for column in node.find_all(exp.Column)]
+    is_missing = [column.source.is_outer or column.lookup is not None for column in columns]
+    may_be = [c.attribute.null or (isinstance(c.attribute, Public) and not c.attribute.typed) for c in columns]
+    return any(is_missing) or any(may_be) or _computes(node)
+
+
+def _computes(node: exp.Expr) -> bool:
+    """Return whether an expression has anything but columns, constants, comparisons and AND, OR, NOT."""
+    known = (*TESTS, exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Neg)
+    return any(not isinstance(part, known) or isinstance(part, exp.Null) for part in node.walk())
 
 
 def _plain(value: Any) -> Any:

@@ -15,9 +15,9 @@ from tacit.client.labels import PATTERNS, unit_of
 from tacit.contract.schema import Categorical, Ordinal, Public
 from tacit.errors import BindError
 from tacit.estimate.functional import Vector
-from tacit.sql.parse import span_of
+from tacit.sql.parse import brief_sql, span_of
 from tacit.sql.scope import BoundColumn, Scope
-from tacit.sql.tabulated import Tabulated, tabulate
+from tacit.sql.tabulated import Tabulated, is_sensitive, tabulate
 from tacit.sql.totals import Total
 from tacit.sql.vectors import cell_ends, exact_values
 
@@ -62,17 +62,12 @@ class Outcomes:
 
 
 def outcomes_of(scope: Scope, node: exp.Expr) -> Outcomes:
-    """Return the numbers of a column, or of an expression over sensitive columns."""
+    """Return the numbers of a column, or of an expression over columns whose values are listed or stored."""
     if isinstance(node, exp.Paren):
         return outcomes_of(scope, node.this)
-    if any(isinstance(scope.find(column).attribute, Public) for column in node.find_all(exp.Column)):
-        message = (
-            "Quantiles take sensitive columns, and this one is public. Count the people on either side of a value "
-            "with COUNT(*) FILTER (WHERE …)."
-        )
-        raise scope.refusal(message, node, "unsupported-expression")
     bound = scope.find(node) if isinstance(node, exp.Column) else None
-    if bound is None:
+    if bound is None or isinstance(bound.attribute, Public):
+        bound = None
         table = tabulate(scope, node, "unsupported-expression")
         known = np.asarray(np.frompyfunc(lambda value: value is not None, 1, 1)(table.values), dtype=bool)
         dates = all(type(value) is datetime.date for value in table.values[known])
@@ -88,6 +83,12 @@ def outcomes_of(scope: Scope, node: exp.Expr) -> Outcomes:
     if bound is not None:
         label = _label_of(bound)
     values, rank = np.unique(numbers[known], return_inverse=True)
+    if bound is None and len(values) > MOST_OUTCOMES and not is_sensitive(scope, node):
+        message = (
+            f"{brief_sql(node)} has {len(values):,} values; quantiles of public columns take at most "
+            f"{MOST_OUTCOMES:,}. Round it, as in MEDIAN(ROUND({brief_sql(node)})), or use AVG."
+        )
+        raise scope.refusal(message, node, "too-many-terms")
     ranks = np.full(numbers.shape, -1.0)
     ranks[known] = rank
     attribute = bound.attribute if bound is not None and bound.lookup is None else None

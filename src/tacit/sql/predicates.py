@@ -135,11 +135,11 @@ def comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
     if isinstance(node, exp.Between) and not node.args.get("symmetric") and isinstance(_unwrap(subject), exp.Column):
         bounds = [node.args["low"], node.args["high"]]
         parts = [exp.GTE(this=subject, expression=bounds[0]), exp.LTE(this=subject, expression=bounds[1])]
-        left, right = (comparison(scope, part, wanted=wanted) for part in parts)
+        left, right = (holds(scope, part, wanted=wanted) for part in parts)
         return left * right if wanted else _either(left, right)
     if isinstance(node, exp.In) and is_list(node) and isinstance(_unwrap(subject), exp.Column):
         parts = [exp.EQ(this=subject, expression=item) for item in node.expressions]
-        totals = [comparison(scope, part, wanted=wanted) for part in parts]
+        totals = [holds(scope, part, wanted=wanted) for part in parts]
         result = totals[0]
         for other in totals[1:]:
             result = _either(result, other) if wanted else result * other
@@ -153,7 +153,7 @@ def comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
         return scope.total(column, vector if wanted else 1 - vector)
     if type(node) in COMPARISONS:
         operator = COMPARISONS[type(node)]
-        if not _is_plain(node) or _joins_outer(scope, node):
+        if not _is_plain(node) or _joins_outer(scope, node) or _needs_table(scope, node):
             return _decide_by_table(scope, node, wanted=wanted)
         return _compare(scope, node, operator if wanted else OPPOSITE[operator])
     return _decide_by_table(scope, node, wanted=wanted)
@@ -177,6 +177,12 @@ def _is_plain(node: exp.Expr) -> bool:
     constants = [literal_of(side) is not None or isinstance(side, exp.Boolean) or _is_moment(side) for side in sides]
     columns = [isinstance(side, exp.Column) for side in sides]
     return all(columns) or (any(columns) and any(constants))
+
+
+def _needs_table(scope: Scope, node: exp.Expr) -> bool:
+    """Return whether a comparison is between two columns, one of which is public or of a dimension."""
+    columns = [scope.find(column) for column in node.find_all(exp.Column)]
+    return len(columns) == 2 and any(isinstance(c.attribute, Public) or c.lookup is not None for c in columns)
 
 
 def _joins_outer(scope: Scope, node: exp.Expr) -> bool:
@@ -224,9 +230,6 @@ def _unwrap(node: exp.Expr) -> exp.Expr:
 
 def _columns(scope: Scope, node: exp.Expr, operator: str, left: BoundColumn, right: BoundColumn) -> Total:
     """Compare two sensitive attributes: one product for each value of the one with fewer values."""
-    if isinstance(left.attribute, Public) or isinstance(right.attribute, Public) or left.lookup or right.lookup:
-        message = "Only sensitive columns can be compared with each other. Compare each with constants."
-        raise scope.refusal(message, node, "unsupported-condition")
     if left.sensitive.size > right.sensitive.size:
         left, right, operator = right, left, MIRRORED[operator]
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from tacit.contract.schema import Public
-from tacit.sql.scope import BoundColumn, Scope
+from tacit.sql.scope import LABELS, MOST_STORED, BoundColumn, Scope
 from tacit.sql.stored_types import AsFlag, AsNumber, Constant, constant
 from tacit.sql.totals import Total
 
@@ -24,39 +25,86 @@ COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GTE: ">=",
 }
 
+SHORT_RUN = 2
+"""Maximum neighbouring numbers that are listed one by one, not as a range."""
+
 COMPUTED = (exp.Func, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.DPipe, exp.Bracket)
 """Functions and arithmetic, for which all values of a column must be known."""
 
 
 def is_public(scope: Scope, node: exp.Expr) -> bool:
-    """Return whether a condition reads public columns only, and does not compute with them."""
+    """Return whether a condition reads public columns only, in a form that the engine evaluates."""
     columns = list(node.find_all(exp.Column))
     if any(isinstance(part, COMPUTED) and not isinstance(part, exp.Connector | exp.Cast) for part in node.walk()):
         return False
     if any(scope.source_of_key(column) is not None for column in columns):
         return False
-    return bool(columns) and all(isinstance(scope.find(column).attribute, Public) for column in columns)
+    are_public = bool(columns) and all(isinstance(scope.find(column).attribute, Public) for column in columns)
+    return are_public and (_is_plain(node) or any(column.name.lower() in LABELS for column in columns))
 
 
-def listed_values(attribute: Public) -> list[Any] | None:
-    """Return all values that a public column may have, NULL last; None if they are not declared."""
+def _is_plain(node: exp.Expr) -> bool:
+    """Return whether a condition is of a form that `public_condition` rebuilds."""
+    if isinstance(node, exp.Paren | exp.Not):
+        return _is_plain(node.this)
+    if isinstance(node, exp.And | exp.Or):
+        return _is_plain(node.left) and _is_plain(node.right)
+    if isinstance(node, exp.In):
+        return is_list(node) and all(map(_is_operand, (node.this, *node.expressions)))
+    if isinstance(node, exp.Is):
+        return isinstance(node.expression, exp.Null) and isinstance(node.this, exp.Column)
+    parts = [node.args.get(word) for word in ("this", "expression", "low", "high")]
+    is_known = isinstance(node, exp.Between | exp.Like | exp.ILike | exp.Column) or type(node) in COMPARISONS
+    return is_known and (isinstance(node, exp.Column) or all(_is_operand(part) for part in parts if part))
+
+
+def _is_operand(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column | exp.Boolean) or literal_of(node) is not None
+
+
+def listed_values(scope: Scope, column: BoundColumn) -> list[Any] | None:
+    """Return all values that a public column may have, NULL last: declared ones, or else those of the reports.
+
+    None if it has no list and there are no reports, or if they have too many values.
+    """
+    attribute = column.attribute
+    if not isinstance(attribute, Public) or attribute.name in LABELS:
+        return None
     values = [False, True] if attribute.type == "bool" else attribute.values
-    return None if values is None else [*values, *([None] if attribute.null else [])]
+    if values is not None:
+        return [*values, *([None] if attribute.null else [])]
+    stored = scope.stored(column.source.service.name, attribute.name) if scope.stored else []
+    return stored if 0 < len(stored) <= MOST_STORED else None
 
 
 def listed_total(scope: Scope, column: BoundColumn, weights: Sequence[float]) -> Total:
     """Return the total with a weight for each listed value of a public column: a guard for each distinct weight."""
-    values = listed_values(column.attribute) if isinstance(column.attribute, Public) else None
+    values = listed_values(scope, column) or []
     named = exp.column(column.attribute.name, table=column.source.names[0])
     total = Total(())
     for weight in dict.fromkeys(weight for weight in weights if weight):
-        held = [value for value, known in zip(values or [], weights, strict=True) if known == weight]
-        known = [exp.convert(value) for value in held if value is not None]
-        tests: list[exp.Expr] = [exp.In(this=named, expressions=known)] if known else []
-        tests += [exp.Is(this=named, expression=exp.null())] if None in held else []
+        tests = _tests(named, values, [known == weight for known in weights])
         guard = public_condition(scope, exp.or_(*tests, copy=False))
         total = total + Total.of_guard(scope.sizes, guard).scaled(float(weight))
     return total
+
+
+def _tests(column: exp.Expr, values: Sequence[Any], held: Sequence[bool]) -> list[exp.Expr]:
+    """Return conditions, one of which is true for the values that are held: ranges of neighbours, and a list."""
+    known = [(value, is_held) for value, is_held in zip(values, held, strict=True) if value is not None]
+    if all(type(value) in (int, float) for value, _ in known):
+        known.sort()
+        runs = [list(run) for is_held, run in itertools.groupby(known, key=lambda pair: pair[1]) if is_held]
+    else:
+        runs = [[pair] for pair in known if pair[1]]
+    ranges = [run for run in runs if len(run) > SHORT_RUN]
+    alone = [exp.convert(value) for run in runs if len(run) <= SHORT_RUN for value, _ in run]
+    tests: list[exp.Expr] = [
+        exp.Between(this=column, low=exp.convert(run[0][0]), high=exp.convert(run[-1][0])) for run in ranges
+    ]
+    tests += [exp.In(this=column, expressions=alone)] if alone else []
+    missing = any(is_held for value, is_held in zip(values, held, strict=True) if value is None)
+    return [*tests, *([exp.Is(this=column, expression=exp.null())] if missing else [])]
 
 
 def literal_of(node: exp.Expr) -> tuple[str, bool] | None:
@@ -100,6 +148,8 @@ def _condition(scope: Scope, node: exp.Expr) -> exp.Expr:
         return _list(scope, node.this, node.expressions)
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
         return exp.Is(this=_operand(scope, node.this), expression=exp.Null())
+    if isinstance(node, exp.Column):
+        return _compare(scope, exp.EQ, node, exp.true())
     if type(node) in COMPARISONS:
         return _compare(scope, type(node), node.this, node.expression)
     if isinstance(node, exp.Like | exp.ILike) and isinstance(node.this, exp.Column):

@@ -32,6 +32,7 @@ __all__ = [
     "count_rolled_up",
     "count_rows",
     "count_unless_number",
+    "distinct_values",
     "first_row",
     "joint_codes",
     "people_in",
@@ -62,6 +63,11 @@ def count_unless_number(name: str, public: str) -> Statement:
 def first_row(name: str, columns: Sequence[str]) -> Statement:
     """Return the statement of one row, which shows the types of columns."""
     return print_select(select(list(map(column, columns)), table(name)).limit(1, copy=False))
+
+
+def distinct_values(name: str, public: str, limit: int) -> Statement:
+    """Return the statement of the distinct values of a public column, at most a number of them."""
+    return print_select(select([column(public)], table(name)).distinct(copy=False).limit(limit, copy=False))
 
 
 def people_in(name: str, key: str) -> Statement:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,13 @@ from tacit.sql.stored_types import column_of
 from tacit.sql.totals import Piece, Total
 from tacit.sql.vectors import Sensitive, measure_vector, null_vector
 
-__all__ = ["LABELS", "BoundColumn", "JoinKind", "Joined", "Scope", "Source"]
+__all__ = ["LABELS", "MOST_STORED", "BoundColumn", "JoinKind", "Joined", "Scope", "Source", "StoredValues"]
+
+StoredValues = Callable[[str, str], list[Any]]
+"""Returns the distinct values that reports of a service have in a public column; too many to list are cut."""
+
+MOST_STORED = 10_000
+"""Maximum distinct values of a public column for which functions of it are evaluated."""
 
 JoinKind = Literal["inner", "left", "semi"]
 """How a service is joined: on its rows; also for people without a row; on whether a person has any row."""
@@ -151,6 +157,8 @@ class Scope:
     sources: tuple[Source, ...]
     text: str
     dimensions: tuple[Joined, ...] = ()
+    stored: StoredValues | None = None
+    """The values of public columns without a list, where reports are at hand."""
 
     @classmethod
     def over(cls, services: Sequence[tuple[Service, tuple[str, ...], JoinKind]], text: str) -> Scope:

@@ -11,7 +11,7 @@ from tacit.contract.schema import Public, Schema, Service
 from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import span_of
-from tacit.sql.scope import Joined, JoinKind, Scope
+from tacit.sql.scope import Joined, JoinKind, Scope, StoredValues
 from tacit.sql.semijoins import BARE, SEMI_JOIN
 
 __all__ = ["Named", "check_rounds", "scope_of", "tables_of"]
@@ -73,7 +73,11 @@ def _named_table(table: exp.Table, join: exp.Join | None, text: str) -> Named:
 
 
 def scope_of(
-    tables: list[Named], schema: Schema, text: str, dimensions: Mapping[str, Dimension] | None = None
+    tables: list[Named],
+    schema: Schema,
+    text: str,
+    dimensions: Mapping[str, Dimension] | None = None,
+    stored: StoredValues | None = None,
 ) -> Scope:
     """Return the scope of a question.
 
@@ -101,7 +105,7 @@ def scope_of(
         raise BindError(message, code="unknown-table", text=text)
     scope = Scope.over([(table.service, tuple(table.aliases), table.kind) for table in joined], text)
     dimensional = [_join(scope, table, (dimensions or {})[table.name.lower()], text) for table in public]
-    return Scope(scope.sources, text, tuple(dimensional))
+    return Scope(scope.sources, text, tuple(dimensional), stored)
 
 
 @dataclass

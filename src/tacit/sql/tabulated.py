@@ -22,7 +22,7 @@ from tacit.sql.ordered import list_values
 from tacit.sql.parse import brief_sql, span_of
 from tacit.sql.public import listed_total, listed_values
 from tacit.sql.scalars import NotScalar
-from tacit.sql.scope import BoundColumn, Scope
+from tacit.sql.scope import MOST_STORED, BoundColumn, Scope
 from tacit.sql.totals import Total
 from tacit.sql.vectors import Sensitive, exact_values, shown_value
 
@@ -111,7 +111,7 @@ def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
         if bound not in columns:
             columns.append(bound)
     axes = list({_axis(bound): BoundColumn(bound.source, bound.attribute) for bound in columns}.values())
-    sizes = [_size(bound) for bound in axes]
+    sizes = [_size(scope, bound) for bound in axes]
     most = MOST_OF_ONE if len(sizes) == 1 else MOST_CELLS
     if math.prod(sizes) > most or math.prod(sizes) // max(sizes, default=1) > MOST_TERMS:
         message = (
@@ -123,7 +123,7 @@ def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
         function = compile_expression(node, lambda column: columns.index(scope.find(column)))
     except NotScalar as refusal:
         raise _refusal(scope, refusal.node, code) from None
-    domains = [_domain(bound) for bound in columns]
+    domains = [_domain(scope, bound) for bound in columns]
     place = [[_axis(axis) for axis in axes].index(_axis(bound)) for bound in columns]
     values = np.empty(tuple(sizes), dtype=object)
     try:
@@ -158,11 +158,13 @@ def _refusal(scope: Scope, node: exp.Expr, code: str) -> TacitError:
 
 def _check(scope: Scope, bound: BoundColumn, column: exp.Column) -> None:
     attribute = bound.attribute
-    if isinstance(attribute, Public) and listed_values(attribute) is None:
-        message = (
-            f"{attribute.name} is public and has no list of values (values=[…]), which functions need. Compare "
-            f"{attribute.name} itself with constants, or group by it."
+    if isinstance(attribute, Public) and listed_values(scope, bound) is None:
+        why = (
+            "has no list of values (values=[…]), which functions need where there are no reports"
+            if scope.stored is None
+            else f"has more than {MOST_STORED:,} values, too many for functions"
         )
+        message = f"{attribute.name} is public and {why}. Compare {attribute.name} itself with constants."
         raise scope.refusal(message, column, "unsupported-expression")
     if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks and bound.lookup is None:
         message = (
@@ -177,16 +179,16 @@ def _axis(bound: BoundColumn) -> tuple[int, str]:
     return bound.source.number, bound.attribute.name
 
 
-def _size(bound: BoundColumn) -> int:
-    return len(_domain(bound)) if isinstance(bound.attribute, Public) else bound.sensitive.size
+def _size(scope: Scope, bound: BoundColumn) -> int:
+    return len(_domain(scope, bound)) if isinstance(bound.attribute, Public) else bound.sensitive.size
 
 
-def _domain(bound: BoundColumn) -> list[Any]:
+def _domain(scope: Scope, bound: BoundColumn) -> list[Any]:
     """Return the value of every index of a column."""
     if bound.lookup:
         return list(bound.lookup.values)
     if isinstance(bound.attribute, Public):
-        return listed_values(bound.attribute) or []
+        return listed_values(scope, bound) or []
     attribute: Sensitive = bound.sensitive
     if isinstance(attribute, Ordinal) and not attribute.is_date:
         numbers = [int(value) if value.denominator == 1 else value for value in exact_values(attribute)]

@@ -99,7 +99,6 @@ SELECT 1 + 2 AS three, 'x' AS letter
 SELECT HISTOGRAM(duration) AS n FROM hits --no-duckdb
 !unsupported-aggregate SELECT ARG_MAX(os, duration) FROM hits
 !unsupported-aggregate SELECT BOOL_OR(duration > 5) FROM hits
-!unsupported-window SELECT channel_name, COUNT(*) / SUM(COUNT(*)) OVER () FROM hits GROUP BY channel_name
 !bad-share SELECT QUANTILE(duration, 1.5) FROM hits
 !unknown-table SELECT COUNT(*) FROM hit
 !unknown-column SELECT COUNT(*) FROM hits WHERE browser = 'x'
@@ -108,7 +107,7 @@ SELECT HISTOGRAM(duration) AS n FROM hits --no-duckdb
 !not-grouped SELECT os, region, COUNT(*) FROM hits GROUP BY os
 !private-rows SELECT * FROM hits LIMIT 10
 !not-a-select DELETE FROM hits
-!unsupported-expression SELECT MEDIAN(visits_before) FROM hits
+!not-a-number SELECT MEDIAN(channel_name) FROM hits
 !divides-by-zero SELECT SUM(duration / width) FROM hits
 !wrong-constant SELECT COUNT(*) FROM hits WHERE lower(os) > 3
 !unsupported-subquery SELECT COUNT(*) FROM hits WHERE os IN (SELECT os FROM hits)
@@ -228,9 +227,9 @@ SELECT COUNT(*) AS n FROM hits WHERE engine <> NULL
 SELECT COUNT(*) AS n FROM hits WHERE visits_before BETWEEN 1 AND 3 AND channel_name <> 'ads'
 SELECT visits_before > 2 AS many, COUNT(*) AS n FROM hits GROUP BY many
 SELECT CASE WHEN visits_before > 2 THEN 'many' ELSE 'few' END AS k, COUNT(*) AS n FROM hits GROUP BY k
-!unsupported-expression SELECT UPPER(channel_name) AS k, COUNT(*) AS n FROM hits GROUP BY 1
-!unsupported-window SELECT channel_name, os, SUM(COUNT(*)) OVER (PARTITION BY channel_name) AS t FROM hits GROUP BY channel_name, os
-!unsupported-window SELECT channel_name, COUNT(*) AS n, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM hits GROUP BY channel_name
+SELECT UPPER(channel_name) AS k, COUNT(*) AS n FROM hits GROUP BY 1
+SELECT channel_name, os, SUM(COUNT(*)) OVER (PARTITION BY channel_name) AS t FROM hits GROUP BY channel_name, os
+SELECT channel_name, COUNT(*) AS n, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM hits GROUP BY channel_name
 SELECT SUM(COUNT(*)) OVER (ORDER BY os) AS running, os FROM hits GROUP BY os
 SELECT width, SUM(COUNT(*)) OVER (ORDER BY width) AS running FROM hits GROUP BY width
 SELECT os, LAG(COUNT(*)) OVER (ORDER BY os) AS b FROM hits GROUP BY os
@@ -278,7 +277,7 @@ SELECT os || '/' || region AS k, COUNT(*) AS n FROM hits GROUP BY 1
 SELECT SUM(duration * width) / SUM(width) AS weighted FROM hits
 SELECT COUNT(*)::DOUBLE AS n FROM hits
 SELECT AVG(duration)::INT AS n FROM hits
-!unsupported-expression SELECT MEDIAN(visits_before) AS m FROM hits
+SELECT MEDIAN(visits_before) AS m FROM hits
 SELECT channel_name, SUM(visits_before) AS v FROM hits GROUP BY channel_name
 !unknown-value SELECT COUNT(*) AS n FROM hits WHERE os = 'Ios'
 SELECT COUNT(*) AS n FROM hits WHERE os = 'ios' LIMIT 1
@@ -312,3 +311,16 @@ SELECT engine, SUM(COUNT(*)) OVER (ORDER BY engine NULLS FIRST) AS run FROM hits
 SELECT engine, LAG(COUNT(*)) OVER (ORDER BY engine NULLS FIRST) AS before FROM hits GROUP BY engine
 SELECT os, SUM(COUNT(*)) OVER (ORDER BY os ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM hits GROUP BY os
 SELECT SUBSTR(os, -3) AS e, SUBSTR(os, -9, 4) AS f, SUBSTR(os, 3, -1) AS g, COUNT(*) AS n FROM hits GROUP BY ALL
+SELECT LEFT(channel_name, 1) AS k, AVG(width) AS w FROM hits GROUP BY k
+SELECT visits_before // 2 AS pairs, COUNT(*) AS n, AVG(duration) AS d FROM hits WHERE os = 'ios' GROUP BY pairs
+SELECT COUNT(*) AS n FROM hits WHERE visits_before % 2 = 1 AND region = 'EU'
+SELECT COUNT(*) AS n FROM hits WHERE visits_before > width - 8
+SELECT COUNT(*) AS n FROM hits WHERE visits_before BETWEEN 1 AND width
+SELECT COUNT(*) AS n FROM hits WHERE channel_name IN ('ads', NULL) OR channel_name IS DISTINCT FROM 'mail'
+SELECT AVG(visits_before / 2) AS a, AVG(SQRT(visits_before)) AS r FROM hits
+SELECT MEDIAN(visits_before) AS m, QUANTILE(visits_before, 0.9) AS q FROM hits
+SELECT region, MEDIAN(visits_before) AS m FROM hits WHERE width > 8 GROUP BY region
+SELECT MEDIAN(visits_before + width) AS m FROM hits
+SELECT visits_before, SUM(COUNT(*)) OVER (ORDER BY visits_before DESC) AS run FROM hits GROUP BY visits_before
+SELECT visits_before > 2 AS often, COUNT(*) AS n FROM hits GROUP BY often
+SELECT channel_name || '/' || os AS g, COUNT(*) AS n FROM hits GROUP BY g HAVING COUNT(*) > 50

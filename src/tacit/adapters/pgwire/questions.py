@@ -21,16 +21,15 @@ from tacit.answers.unions import questions_in
 from tacit.contract.schema import Public
 from tacit.database import Database
 from tacit.errors import ParseError, UnsupportedSqlError
-from tacit.estimate.answer import Answer
-from tacit.sql.bind import Key, bind
+from tacit.estimate.answer import Answer, Options
+from tacit.sql.bind import Key
 from tacit.sql.columns import Shape, plain_type
 from tacit.sql.modes import Mode
 from tacit.sql.parameters import number_parameters
-from tacit.sql.parse import parse, without_explain
+from tacit.sql.parse import without_explain
 from tacit.sql.quantiles import Quantile
 from tacit.sql.ranks import is_rank
 from tacit.sql.scope import LABELS
-from tacit.sql.tables import scope_of, tables_of
 from tacit.sql.vectors import shown_value
 
 __all__ = ["Question", "columns_alone", "columns_of", "read_question", "stand_ins"]
@@ -285,11 +284,7 @@ def _common_type(kinds: Sequence[str]) -> str:
 
 def _columns_of_one(database: Database, text: str, parameters: Sequence[Any]) -> list[tuple[str, str]]:
     """Return names and types of one question's columns; a column of NULLs has no type."""
-    statement = parse(text, parameters)
-    tables = tables_of(statement, text)
-    collection, _ = database.asked_about(text, parameters)[-1]
-    dimensions = {dimension.name.lower(): dimension for dimension in database.dimensions()}
-    bound = bind(statement, scope_of(tables, collection.schema, text, dimensions))
+    bound = database.question(text, parameters, Options()).bound
     result: list[tuple[str, str]] = []
     for place, (name, output) in enumerate(bound.outputs):
         if place in bound.labels:
