@@ -139,7 +139,6 @@ REFUSED = [
     ("unsupported-order", "SELECT COUNT(*) FROM adult ORDER BY age"),
     ("unsupported-group", "SELECT COUNT(*) FROM adult GROUP BY width_bucket(age, 5, 1, 3)"),
     ("unsupported-group", "SELECT COUNT(*) FROM adult GROUP BY 7"),
-    ("unsupported-join", "SELECT COUNT(*) FROM adult FULL JOIN adult b USING (uid)"),
     ("unsupported-join", "SELECT COUNT(*) FROM adult JOIN adult b ON adult.age = b.age"),
     ("unsupported-join", "SELECT COUNT(*) FROM adult, adult b"),
     ("ambiguous-table", "SELECT COUNT(*) FROM adult JOIN adult USING (uid)"),

@@ -16,6 +16,7 @@ PLAIN = {
     "path",
     "name",
     "parameters",
+    "options",
     "self",
     "users",
     "people",

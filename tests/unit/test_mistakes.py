@@ -189,7 +189,6 @@ QUESTIONS = [
     ("age", "SELECT age, COUNT(*) AS n FROM users"),
     ("SELECT", "DROP TABLE users"),
     ("uid", "SELECT uid, COUNT(*) AS n FROM users GROUP BY uid"),
-    ("JOIN", "SELECT COUNT(*) AS n FROM users FULL JOIN orders USING (uid)"),
     ("shop", "SELECT COUNT(*) AS n FROM users JOIN shop USING (uid)"),
     ("one", "SELECT COUNT(*) AS n FROM users; SELECT COUNT(*) AS m FROM users"),
     ("nn", "SELECT town, COUNT(*) AS n FROM users GROUP BY town ORDER BY nn"),

@@ -215,12 +215,12 @@ class Catalog(Generic[C]):
 
         @cache
         def values_of(service: str, name: str) -> list[Any]:
-            found: set[Any] = set()
+            distinct: set[Any] = set()
             for collection in self.rounds(newest, [service]):
                 query = distinct_values(report_table(collection.id, service), name, MOST_STORED + 1)
-                found.update(self._engine.fetch(*query, {}).column(0).to_pylist())
-            known = sorted(found - {None}, key=lambda value: (kind_of(value), value))
-            return [*known, *([None] if None in found else [])]
+                distinct.update(self._engine.fetch(*query, {}).column(0).to_pylist())
+            known = sorted(distinct - {None}, key=lambda value: (kind_of(value), value))
+            return [*known, *([None] if None in distinct else [])]
 
         return values_of
 

@@ -18,6 +18,7 @@ from tacit.sql.coarse import coarse_notes
 from tacit.sql.composite import Column
 from tacit.sql.domains import domain_notes
 from tacit.sql.modes import Mode
+from tacit.sql.outer_joins import check_ignored
 from tacit.sql.parse import span_of, sql_of
 from tacit.sql.predicates import condition, conjuncts
 from tacit.sql.public import is_public, listed_values
@@ -187,6 +188,7 @@ class Bound:
 
 def bind(statement: exp.Select, scope: Scope) -> Bound:
     """Bind a statement to services; refuse unknown names and unsupported expressions."""
+    check_ignored(scope, statement)
     where_node = statement.args.get("where")
     where, conditions = condition(scope, where_node.this if where_node else None)
     added_up = any(isinstance(window.this, exp.AggFunc) for window in statement.find_all(exp.Window))

@@ -10,6 +10,7 @@ from sqlglot import exp
 from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.parse_spans import span_of
 from tacit.sql.per_person import merge_per_person
+from tacit.sql.qualified import add_to_on, qualify
 from tacit.sql.semijoins import spell_semi_joins
 
 __all__ = ["flatten"]
@@ -169,27 +170,43 @@ def _merge(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, t
         raise UnsupportedSqlError(message, code="too-many-terms", text=text)
     if aggregates:
         return _of_groups(outer, inner, alias, outputs, text)
-    merged = _replace(outer, alias, outputs, text, keep=starred)
     table = inner.args["from_"].this.copy() if inner.args.get("from_") else None
     if table is None:
         raise _refusal("A subquery needs FROM.", inner, text)
+    qualified = any(column.table for column in inner.find_all(exp.Column))
+    if (starred or not qualified) and isinstance(table, exp.Table) and not table.alias and alias:
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+    if joined and not qualified and not inner.args.get("joins"):
+        outputs = {name: qualify(node, str(table.alias_or_name)) for name, node in outputs.items()}
+    merged = _replace(outer, alias, outputs, text, keep=starred)
     target = merged.args["from_"] if isinstance(holder, exp.From) else _same_join(merged, outer, holder)
     target.set("this", table)
-    if starred and isinstance(table, exp.Table) and not table.alias and alias:
-        table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
     merged.set("joins", [*(join.copy() for join in inner.args.get("joins") or []), *(merged.args.get("joins") or [])])
-    return _with_condition(merged, "where", inner.args.get("where"))
+    where = inner.args.get("where")
+    if where is not None and isinstance(holder, exp.Join) and _side(holder) == "LEFT":
+        add_to_on(target, where.this, str(table.alias_or_name))
+        return merged
+    return _with_condition(merged, "where", where)
+
+
+def _side(join: exp.Expr) -> str:
+    return str(join.args.get("side") or "").upper()
 
 
 def _check_outer(outer: exp.Select, holder: exp.Expr, inner: exp.Select, text: str) -> None:
     """Refuse a filtered subquery that an outer join fills with NULL: its filter would drop rows of the other side."""
-    sides = [str(join.args.get("side") or "").upper() for join in outer.args.get("joins") or []]
-    side = str(holder.args.get("side") or "").upper()
-    is_filled = side == "LEFT" or (side != "RIGHT" and "RIGHT" in sides)
-    if is_filled and (inner.args.get("where") or inner.args.get("joins")):
+    sides = [_side(join) for join in outer.args.get("joins") or []]
+    side = _side(holder)
+    grouped = inner.args.get("group") or inner.args.get("distinct") or _has_aggregate(inner)
+    where = inner.args.get("where")
+    is_plain = (
+        side == "LEFT" and not grouped and not inner.args.get("joins") and not (where and where.find(exp.Subquery))
+    )
+    is_filled = side in ("LEFT", "FULL") or (side != "RIGHT" and {"RIGHT", "FULL"} & {*sides})
+    if is_filled and not is_plain and (where or inner.args.get("joins")):
         message = (
-            "A subquery behind LEFT JOIN, or before RIGHT JOIN, may not have WHERE or JOIN: its conditions would drop "
-            "people of the other side. Join the service itself, and put the condition into FILTER or CASE."
+            "A subquery behind LEFT JOIN, or before RIGHT or FULL JOIN, may not have WHERE or JOIN: its conditions "
+            "would drop people of the other side. Join the service itself, with the condition in ON, FILTER or CASE."
         )
         raise _refusal(message, holder, text)
 

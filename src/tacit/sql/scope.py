@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Literal
@@ -65,6 +66,8 @@ class Source:
     twin: int | None = None
     """Number of the source whose reports it reads: a one-to-many service may be joined with itself."""
     join: JoinKind = "inner"
+    matched: Total | None = None
+    """For LEFT JOIN with conditions in ON, the total that is 1 where they are met; other rows count as none."""
 
     @cached_property
     def attributes(self) -> tuple[Sensitive | Public, ...]:
@@ -77,7 +80,7 @@ class Source:
     @property
     def is_outer(self) -> bool:
         """Whether its columns are NULL for people without a row."""
-        return self.join == "left" and self.service.extras > 0
+        return self.join == "left" and (self.service.extras > 0 or self.matched is not None)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -159,6 +162,8 @@ class Scope:
     dimensions: tuple[Joined, ...] = ()
     stored: StoredValues | None = None
     """The values of public columns without a list, where reports are at hand."""
+    is_full: bool = False
+    """Whether the services are joined by FULL JOIN."""
 
     @classmethod
     def over(cls, services: Sequence[tuple[Service, tuple[str, ...], JoinKind]], text: str) -> Scope:
@@ -193,6 +198,10 @@ class Scope:
         for source in self.sources:
             if source.service.extras:
                 total = total * self._presence(source, source.row_weights)
+            if source.matched is not None and not source.is_outer:
+                total = total * source.matched
+        if self.is_full:  # who is in none of the services is in no row
+            total = total - math.prod(map(self.has_no_row, self.sources), start=total)
         for dimension in self.dimensions:
             total = total * self.total(dimension.key, dimension.matched)
         return total
@@ -273,6 +282,12 @@ class Scope:
                 f"{names} {'has' if len(sources) == 1 else 'have'} no column {column.name!r}.{hint} Columns: {known}."
             )
             raise BindError(message, text=self.text, span=span_of(column))
+        if columns[0].source.matched is not None and isinstance(columns[0].attribute, Public):
+            message = (
+                f"{column.name} is public, and {columns[0].source.names[0]} is joined with conditions in ON, which "
+                "would make it NULL. Move the conditions to WHERE, FILTER or CASE."
+            )
+            raise self.refusal(message, column, "unsupported-join")
         return columns[0]
 
     def total(self, column: BoundColumn, vector: npt.ArrayLike) -> Total:
@@ -285,14 +300,19 @@ class Scope:
         source = column.source
         if not source.is_outer:
             return mapped
+        absent = self.has_no_row(source)
+        if source.matched is not None:
+            return mapped - mapped * absent + absent.scaled(float(values[-1]))
         present = self._presence(source, np.arange(1 + source.service.extras) == 0)
-        return mapped * present + self.has_no_row(source).scaled(float(values[-1]))
+        return mapped * present + absent.scaled(float(values[-1]))
 
     def has_no_row(self, source: Source) -> Total:
-        """Return the total that is 1 for people without a row in a service."""
-        if not source.service.extras:
-            return Total(())
-        return self._presence(source, np.arange(1 + source.service.extras) == 1)
+        """Return the total that is 1 for people without a row in a service, or without one that meets ON."""
+        extras = source.service.extras
+        if source.is_outer and source.matched is not None:
+            matched = source.matched
+            return self.one - (matched * self._presence(source, np.arange(1 + extras) == 0) if extras else matched)
+        return self._presence(source, np.arange(1 + extras) == 1) if extras else Total(())
 
     def _presence(self, source: Source, weights: npt.ArrayLike) -> Total:
         return Total.of(Functional.of(self.sizes, source.presence, weights))
@@ -306,6 +326,8 @@ class Scope:
             return None
         named = [s for s in self.sources if not table or table in (known.lower() for known in s.names)]
         keyed = [source for source in named if source.service.key.lower() == name]
+        if keyed and self.is_full and not table:
+            return replace(keyed[0], join="inner")  # the key of whichever service has a row
         return next((s for s in keyed if not s.is_outer), keyed[0]) if keyed else None
 
     def separate(self, functional: Functional) -> list[dict[int, Functional]]:

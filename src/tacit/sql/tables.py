@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from tacit.contract.schema import Public, Schema, Service
 from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.lookup import Dimension
+from tacit.sql.outer_joins import split_on
 from tacit.sql.parse import span_of
+from tacit.sql.predicates import holds
 from tacit.sql.scope import Joined, JoinKind, Scope, StoredValues
 from tacit.sql.semijoins import BARE, SEMI_JOIN
 
 __all__ = ["Named", "check_rounds", "scope_of", "tables_of"]
 
-WHY_JOIN = "Only JOIN, LEFT JOIN and RIGHT JOIN of services on the key are supported. Write JOIN service USING (key)."
+WHY_JOIN = "Only JOIN, LEFT, RIGHT and FULL JOIN of services on the key are supported. Write JOIN service USING (key)."
+
+WHY_FULL = (
+    "FULL JOIN works with other FULL JOINs only, three or more tables with USING. Write LEFT JOIN, starting with a "
+    "table in which everybody has a row."
+)
 
 WHY_ONCE = "{0} is joined with itself, which works with JOIN only. Ask two questions instead."
 
@@ -48,7 +56,7 @@ def tables_of(statement: exp.Select, text: str) -> list[Named]:
     for join in statement.args.get("joins") or []:
         kind = str(join.args.get("kind") or "INNER").upper()
         others = [word for word in ("method", "global_", "hint", "match_condition") if join.args.get(word)]
-        known = kind in ("INNER", "OUTER") and str(join.args.get("side") or "LEFT").upper() in ("LEFT", "RIGHT")
+        known = kind in ("INNER", "OUTER") and str(join.args.get("side") or "LEFT").upper() in ("LEFT", "RIGHT", "FULL")
         if join.meta.get(SEMI_JOIN) and not join.args.get("on"):
             raise UnsupportedSqlError(WHY_KEYS, code="unsupported-subquery", text=text)
         if not known or others or not (join.args.get("using") or join.args.get("on")):
@@ -57,7 +65,16 @@ def tables_of(statement: exp.Select, text: str) -> list[Named]:
             message = "JOIN takes the name of a service."
             raise UnsupportedSqlError(message, code="unsupported-join", text=text, span=span_of(join))
         tables.append(_named_table(join.this, join, text))
+    _check_full([table.join for table in tables if table.join is not None], text)
     return tables
+
+
+def _check_full(joins: list[exp.Join], text: str) -> None:
+    """Refuse FULL JOIN beside other joins, and, of more than two tables, on the key of one of them."""
+    full = [join for join in joins if _side(join) == "FULL"]
+    by_name = len(joins) == 1 or all(join.args.get("using") for join in joins)
+    if full and (len(full) < len(joins) or not by_name):
+        raise UnsupportedSqlError(WHY_FULL, code="unsupported-join", text=text, span=span_of(full[0]))
 
 
 def _named_table(table: exp.Table, join: exp.Join | None, text: str) -> Named:
@@ -104,8 +121,9 @@ def scope_of(
         message = "A question needs a service in FROM. Dimension tables can only be joined to one."
         raise BindError(message, code="unknown-table", text=text)
     scope = Scope.over([(table.service, tuple(table.aliases), table.kind) for table in joined], text)
+    scope = replace(_with_conditions(scope, joined), is_full=any(_is_full(table.join) for table in tables))
     dimensional = [_join(scope, table, (dimensions or {})[table.name.lower()], text) for table in public]
-    return Scope(scope.sources, text, tuple(dimensional), stored)
+    return replace(scope, dimensions=tuple(dimensional), stored=stored)
 
 
 @dataclass
@@ -115,17 +133,38 @@ class _Table:
     service: Service
     aliases: list[str]
     kind: JoinKind
+    on: list[exp.Expr]
+
+
+def _is_full(join: exp.Join | None) -> bool:
+    return join is not None and _side(join) == "FULL"
+
+
+def _with_conditions(scope: Scope, joined: list[_Table]) -> Scope:
+    """Return the scope with the conditions of ON; where people have several rows, rows that meet them are joined."""
+    sources = list(scope.sources)
+    for number, table in enumerate(joined):
+        if table.on:
+            met = math.prod((holds(scope, part) for part in table.on), start=scope.one)
+            kind: JoinKind = "inner" if table.service.rows_at_most > 1 else "left"
+            sources[number] = replace(sources[number], matched=met, join=kind)
+            scope = replace(scope, sources=tuple(sources))
+    return scope
 
 
 def _add(joined: list[_Table], service: Service, table: Named, text: str) -> None:
     """Add a table to the services joined so far."""
     kind = _kind(table.join, service, text) if table.join is not None else "inner"
     if table.join is not None and joined:
-        others = {
-            alias.lower(): other.service.key for other in joined if other.kind != "left" for alias in other.aliases
-        }
+        sides = [other for other in joined if other.kind != "left" or _is_full(table.join)]
+        others = {alias.lower(): other.service.key for other in sides for alias in other.aliases}
         _check_key(table.join, service, others, table, text)
     before = [other for other in joined if other.service == service]
+    conditions = split_on(table.join)[1] if table.join is not None and _side(table.join) == "LEFT" else []
+    if conditions and before:
+        raise UnsupportedSqlError(WHY_ONCE.format(service.name), code="unsupported-join", text=text)
+    if _is_full(table.join):
+        joined[0].kind = "left"
     if table.join is not None and _side(table.join) == "RIGHT":
         if len(joined) > 1:
             message = "RIGHT JOIN takes one table before it. Write LEFT JOIN, starting with the table that is kept."
@@ -138,7 +177,7 @@ def _add(joined: list[_Table], service: Service, table: Named, text: str) -> Non
     if before and {kind, before[0].kind} != {"inner"}:
         raise UnsupportedSqlError(WHY_ONCE.format(service.name), code="unsupported-join", text=text)
     _check_rows(service, len(before), text)
-    joined.append(_Table(service, [table.alias], kind))
+    joined.append(_Table(service, [table.alias], kind, conditions))
 
 
 def _kind(join: exp.Join, service: Service, text: str) -> JoinKind:
@@ -150,7 +189,7 @@ def _kind(join: exp.Join, service: Service, text: str) -> JoinKind:
             f"instead: JOIN {service.name} USING ({service.key}) and COUNT(*)."
         )
         raise UnsupportedSqlError(message, code="unsupported-subquery", text=text)
-    if _side(join) == "LEFT":
+    if _side(join) in ("LEFT", "FULL"):
         return "left"
     return "semi" if several else "inner"
 
@@ -200,6 +239,8 @@ def _join(scope: Scope, table: Named, dimension: Dimension, text: str) -> Joined
 def _check_key(join: exp.Join, service: Service, others: dict[str, str], table: Named, text: str) -> None:
     """Refuse joins on anything but the keys of both sides."""
     using, on = join.args.get("using"), join.args.get("on")
+    if _side(join) == "LEFT" and not join.meta.get(SEMI_JOIN):
+        on = split_on(join)[0]
     if using:
         words = [identifier.name.lower() for identifier in using]
         if words == [service.key.lower()] and any(key.lower() == words[0] for key in others.values()):

@@ -38,7 +38,7 @@ SELECT premium // 5 AS band, COUNT(*) AS n FROM patients LEFT JOIN insurance USI
 SELECT plan, blood, COUNT(*) AS n FROM patients LEFT JOIN insurance USING (pid) WHERE blood IS NOT NULL GROUP BY plan, blood
 SELECT COUNT(*) AS n FROM patients p JOIN visits v ON p.pid = v.pid AND v.ward = 'ICU'
 !unsupported-join SELECT COUNT(*) AS n FROM patients p LEFT JOIN visits v ON p.pid = v.pid AND v.ward = 'ICU'
-!unsupported-join SELECT COUNT(*) AS n FROM patients p LEFT JOIN insurance i ON p.pid = i.pid AND i.plan = 'gold' WHERE i.pid IS NULL
+SELECT COUNT(*) AS n FROM patients p LEFT JOIN insurance i ON p.pid = i.pid AND i.plan = 'gold' WHERE i.pid IS NULL
 SELECT COUNT(*) AS n FROM patients p LEFT OUTER JOIN insurance i USING (pid) WHERE i.plan = 'gold' OR p.age > 50
 SELECT CORR(premium, age) AS n FROM patients p LEFT OUTER JOIN insurance i USING (pid)
 SELECT COUNT(*) AS n FROM insurance LEFT JOIN visits USING (pid)
@@ -81,7 +81,7 @@ SELECT plan, ward, COUNT(*) AS n FROM visits RIGHT JOIN patients USING (pid) LEF
 SELECT COUNT(*) AS n, SUM(cost) AS s FROM visits RIGHT JOIN patients USING (pid)
 SELECT SUM(CASE WHEN plan = 'gold' THEN 0 ELSE 1 END) AS n FROM insurance RIGHT JOIN patients USING (pid)
 !unsupported-subquery SELECT COUNT(*) AS n FROM patients WHERE pid NOT IN (SELECT pid FROM visits WHERE ward = 'ICU')
-!unsupported-join SELECT COUNT(*) AS n FROM patients FULL JOIN insurance USING (pid)
+SELECT COUNT(*) AS n FROM patients FULL JOIN insurance USING (pid)
 !key-column SELECT COUNT(*) AS n FROM patients p LEFT JOIN insurance i USING (pid) WHERE i.pid > 7
 SELECT COUNT(*) AS n, AVG(cost) AS c FROM patients p JOIN visits v ON p.pid = v.pid AND v.ward = 'ICU' AND p.age > 30
 !unsupported-join SELECT COUNT(*) AS n FROM patients p LEFT JOIN insurance i ON i.pid = p.pid LEFT JOIN visits v ON v.pid = i.pid
@@ -110,7 +110,7 @@ SELECT city, SUM(age) / SUM(SUM(age)) OVER () AS share FROM patients GROUP BY ci
 SELECT city, ward, SUM(cost) / SUM(SUM(cost)) OVER (PARTITION BY city) AS share FROM patients JOIN visits USING (pid) GROUP BY city, ward
 SELECT age // 10 AS dec, 100.0 * (COUNT(*) - LAG(COUNT(*)) OVER (ORDER BY age // 10)) / LAG(COUNT(*)) OVER (ORDER BY age // 10) AS growth FROM patients WHERE age < 60 GROUP BY dec
 SELECT city, LAG(COUNT(*)) OVER (ORDER BY city) AS p FROM patients GROUP BY city
-!unsupported-subquery SELECT COUNT(*) AS n FROM patients LEFT JOIN (SELECT * FROM insurance WHERE plan = 'gold') g USING (pid)
+SELECT COUNT(*) AS n FROM patients LEFT JOIN (SELECT * FROM insurance WHERE plan = 'gold') g USING (pid)
 !unsupported-subquery WITH g AS (SELECT pid, SUM(premium) AS s FROM insurance WHERE plan = 'gold' GROUP BY pid) SELECT AVG(COALESCE(s, 0)) AS a, COUNT(*) AS n FROM patients LEFT JOIN g USING (pid)
 !unsupported-subquery SELECT COUNT(*) AS n FROM (SELECT * FROM insurance WHERE plan = 'gold') g RIGHT JOIN patients USING (pid)
 SELECT COUNT(*) AS n FROM (SELECT * FROM patients WHERE age > 40) p LEFT JOIN insurance USING (pid) WHERE plan IS NULL
@@ -118,3 +118,21 @@ SELECT COUNT(*) AS n FROM patients LEFT JOIN (SELECT * FROM insurance) g USING (
 SELECT smoker, COUNT(*) AS n FROM patients GROUP BY smoker HAVING smoker
 SELECT smoker, COUNT(*) AS n FROM patients GROUP BY smoker HAVING NOT smoker AND COUNT(*) > 5
 SELECT smoker, COUNT(*) AS n FROM patients GROUP BY smoker HAVING smoker = FALSE OR smoker IS NULL
+SELECT city, COUNT(v.pid) AS n, SUM(cost) AS s, AVG(v.cost) AS a FROM patients p LEFT JOIN visits v ON p.pid = v.pid AND v.ward = 'ICU' GROUP BY city
+SELECT smoker, SUM(CASE WHEN cost > 20 THEN 1 ELSE 0 END) AS n, COUNT(*) FILTER (WHERE v.cost < 5) AS f FROM patients p LEFT JOIN visits v ON p.pid = v.pid AND v.ward <> 'ER' AND p.age > 20 GROUP BY smoker
+SELECT ward, COUNT(*) AS n FROM patients p LEFT JOIN visits v ON p.pid = v.pid AND v.cost > 9 WHERE v.pid IS NOT NULL GROUP BY ward
+!unsupported-join SELECT AVG(age) AS n FROM patients p LEFT JOIN visits v ON p.pid = v.pid AND v.ward = 'ICU'
+!unsupported-join SELECT v.ward, COUNT(v.pid) AS n FROM patients p LEFT JOIN visits v ON p.pid = v.pid AND v.cost > 9 GROUP BY v.ward
+!unsupported-join SELECT SUM(COALESCE(v.cost, 1)) AS n FROM patients p LEFT JOIN visits v ON p.pid = v.pid AND v.ward = 'ICU'
+SELECT plan, COUNT(*) AS n, AVG(premium) AS a, AVG(age) AS b FROM patients p LEFT JOIN insurance i ON p.pid = i.pid AND (i.premium > 9 OR p.smoker) GROUP BY plan
+SELECT COUNT(*) AS n, COUNT(i.pid) AS k, AVG(COALESCE(premium, 0)) AS z FROM patients p LEFT JOIN insurance i ON p.pid = i.pid AND p.city = 'Oslo' AND premium > 3
+SELECT blood, COUNT(*) AS n, COUNT(p.pid) AS k FROM visits v LEFT JOIN patients p ON p.pid = v.pid AND p.age > 40 GROUP BY blood
+!unsupported-join SELECT p.city, COUNT(*) AS n FROM visits v LEFT JOIN patients p ON p.pid = v.pid AND p.age > 40 GROUP BY p.city
+SELECT COUNT(g.pid) AS k, AVG(g.premium) AS a FROM patients p LEFT JOIN (SELECT pid, premium FROM insurance WHERE plan = 'gold') g ON g.pid = p.pid
+WITH icu AS (SELECT * FROM visits WHERE ward = 'ICU') SELECT city, COUNT(icu.pid) AS n, SUM(icu.cost) AS s FROM patients p LEFT JOIN icu ON icu.pid = p.pid GROUP BY city
+SELECT COUNT(*) AS n, COUNT(pid) AS a, COUNT(i.pid) AS b, COUNT(v.pid) AS c, COUNT(DISTINCT pid) AS d FROM insurance i FULL JOIN visits v USING (pid)
+SELECT plan, ward, COUNT(*) AS n, SUM(cost) AS s FROM insurance FULL OUTER JOIN visits USING (pid) GROUP BY plan, ward
+SELECT CASE WHEN i.pid IS NULL THEN 'visits' WHEN v.pid IS NULL THEN 'plan' ELSE 'both' END AS k, COUNT(*) AS n FROM insurance i FULL JOIN visits v ON i.pid = v.pid GROUP BY k
+SELECT COUNT(*) AS n, AVG(age) AS a FROM insurance FULL JOIN visits USING (pid) FULL JOIN patients USING (pid)
+!unsupported-join SELECT COUNT(*) AS n FROM insurance FULL JOIN visits USING (pid) JOIN patients USING (pid)
+SELECT COUNT(*) AS n, COUNT(g.pid) AS k FROM patients p LEFT JOIN (SELECT pid, premium FROM insurance) g USING (pid)
