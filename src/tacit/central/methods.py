@@ -16,6 +16,7 @@ from tacit.central.charges import Charge
 from tacit.central.hierarchical import HierarchicalKdTree
 from tacit.central.kdtree import KdTree
 from tacit.central.marginals import Marginals
+from tacit.central.multiscale import Multiscale
 from tacit.central.noise import Source
 from tacit.central.records import Records
 from tacit.contract.schema import Service
@@ -44,6 +45,7 @@ METHODS: dict[str, type[Any]] = {
     "hierarchical": HierarchicalKdTree,
     "cells": Cells,
     "marginals": Marginals,
+    "multiscale": Multiscale,
 }
 
 

@@ -24,6 +24,7 @@ from tacit.central.concentrated import largest_rho
 from tacit.central.ledger import Ledger
 from tacit.central.marginals import MarginalTables
 from tacit.central.methods import method_of
+from tacit.central.multiscale import NoisyTree
 from tacit.central.noise import Ints, Laplace, Law, OpenDp, Source
 from tacit.central.question import ask
 from tacit.central.records import Records, released_service
@@ -46,7 +47,7 @@ VERSION, WITH_DELTA = 1, 2
 KEY = b"tacit.release"
 """Key of the file's metadata."""
 
-BODIES: dict[str, type[Any]] = {body.kind: body for body in (Grid, Boxes, Views, MarginalTables)}
+BODIES: dict[str, type[Any]] = {body.kind: body for body in (Grid, Boxes, Views, MarginalTables, NoisyTree)}
 
 
 @one_thread
@@ -71,7 +72,7 @@ def release(
     epsilon : number
         Bound on what anyone can learn about a person; with ``noise="gaussian"``, one that holds but for ``delta=``.
     method : str
-        "auto", "blue", "adaptive", "kdtree", "hierarchical", "cells" or "marginals".
+        "auto", "blue", "adaptive", "multiscale", "kdtree", "hierarchical", "cells" or "marginals".
     ledger : Ledger, optional
         Where the charge is recorded; without one, nothing prevents further releases about the same people.
     source : Source, optional

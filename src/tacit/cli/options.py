@@ -222,7 +222,9 @@ def release(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", help="a Parquet or CSV file with one row for each person")
     parser.add_argument("--epsilon", required=True, help="budget of this release")
     parser.add_argument(
-        "--method", default="auto", help="auto, blue, adaptive, kdtree, hierarchical, cells, marginals (default auto)"
+        "--method",
+        default="auto",
+        help="auto, blue, multiscale, adaptive, kdtree, hierarchical, cells, marginals (default auto)",
     )
     parser.add_argument("--collection", help="collection file that declares the columns (default: TABLE.toml)")
     parser.add_argument("--service", help="service of the collection file, if it has several")
