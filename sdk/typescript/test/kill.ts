@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { type Collector, unavailable } from "./collector.js";
+import { words } from "./vectors.js";
 
 /** Run the app and kill it: some time after its start, or while its k-th request waits for an answer. */
 export async function killOnce(
@@ -25,4 +26,13 @@ export async function killOnce(
   } else child.stdout.once("data", () => setTimeout(kill, (word >>> 1) % 300));
   assert.equal(await ended, "SIGKILL", "the app runs until it is killed");
   to.always = undefined;
+}
+
+/** Kill an app that is wrong until it has sent two bodies for one report; on a busy machine it may be killed before it sends. */
+export async function isCaught(to: Collector, directory: string, app?: string): Promise<boolean> {
+  for (const word of words(`kill mutant ${app}`, 24)) {
+    await killOnce(to, directory, "mutant", word, 0, app);
+    if ([...to.bodies.values()].some((bodies) => bodies.size > 1)) return true;
+  }
+  return false;
 }
