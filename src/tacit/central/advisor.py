@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.central.auto import is_wide, prefers_blue
+from tacit.central.auto import is_wide, prefers_blue, prefers_multiscale
 from tacit.central.blue import MAX_CELLS, view_cells
 from tacit.central.cells import DENSE
 from tacit.central.methods import METHODS, method_of
-from tacit.central.multiscale import fits_multiscale
 from tacit.central.noise import Laplace, OpenDp
 from tacit.central.records import Records, released_service
 from tacit.central.shares import service_shares
@@ -107,7 +106,7 @@ def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: A
             "blue", f"{per_cell:,.3g} people times epsilon per cell are enough to estimate every cell", expected
         )
     why = f"{per_cell:,.3g} people times epsilon per cell are too few to estimate all {cells:,} cells"
-    return Advice("multiscale" if fits_multiscale(declared) else "adaptive", why, expected)
+    return Advice("multiscale" if prefers_multiscale(declared) else "adaptive", why, expected)
 
 
 def _expected_errors(service: Service, variance: float, cells: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Ours for one attribute with few people per value: noisy counts of a binary tree, split as unevenly as they show.
+"""Ours for one attribute: noisy counts of a binary tree, split as unevenly as they show.
 
 Steps       1. The number of people, with a fiftieth of the budget. 2. Runs of values are halved again and again; every
             third level of this tree, single values included, is counted with noise. The levels share the rest; a
@@ -8,8 +8,8 @@ Reading     From the root down, a node's people are divided between its halves: 
             with scales from 0 to the node's own count, fitted by EM. The deviation is its posterior mean, so that
             people are spread evenly where the counts show nothing beyond noise, and no count is negative.
 Guarantee   epsilon: nodes of a level hold different people, levels add up; reading is post-processing.
-Error       The posterior variance of all deviations that a question depends on, which are taken as independent, and
-            the variance of the total.
+Error       The posterior variance of all deviations that a question depends on, which are taken as independent, what
+            noise may have hidden, and the variance of the total; more where the counts contradict the prior.
 Reference   Kolaczyk and Nowak 2004 (multiscale priors), Stephens 2017 (mixtures of scales). Against DAWA, which chooses
             even runs with a part of the budget: bench/curator.
 """
@@ -57,6 +57,10 @@ STEPS, LEARNED_FROM = 40, 2**15
 
 LEAST_VARIANCE = 1e-9
 """Taken as the variance of noise that budgets in the thousands round to none."""
+
+UNSURE = 1.0
+"""Standard errors by which deviations may be larger than the counts show. With 0, intervals for a thousand
+people held in 0.86 of the cases."""
 
 MANY_DRAWS = 1e6
 """Equivalent number of draws: posteriors of many deviations together are nearly normal."""
@@ -149,24 +153,27 @@ class NoisyTree:
         return max(0.0, float(best[0])), float(left[0])
 
     @cached_property
-    def _read(self) -> tuple[Vector, list[Vector]]:
-        """The count of every leaf, and the posterior variance of every node's deviation, by depth."""
-        count, spreads = np.array([self._root[0]]), list[Vector]()
+    def _read(self) -> _Reading:
+        """The tree, read from the root down."""
+        count, unsure = (np.array([number]) for number in self._root)
+        spreads, residuals, noises = list[Vector](), list[Vector](), list[Vector]()
         for depth in range(self.halving.depth):
             share, splits = self.halving.shares(depth)
             (below, noise), even = self._subtrees[depth + 1], share * count
-            deviation, spread = np.zeros(len(count)), np.zeros(len(count))
+            deviation, spread, seen, variance = np.zeros((4, len(count)))
             left, right = noise[0::2][splits], noise[1::2][splits]
             from_right = count[splits] - below[1::2][splits]
-            seen = (below[0::2][splits] * right + from_right * left) / (left + right) - even[splits]
-            widest = count[splits] * np.sqrt(share[splits] * (1 - share[splits]))
-            deviation[splits], spread[splits] = _shrink(seen, left * right / (left + right), widest)
-            halves = np.empty(2 * len(count))
-            halves[0::2] = np.clip(even + deviation, 0.0, count)
-            halves[1::2] = count - halves[0::2]
-            count = halves
+            seen[splits] = (below[0::2][splits] * right + from_right * left) / (left + right) - even[splits]
+            variance[splits] = left * right / (left + right)
+            widest = np.sqrt((count**2 + unsure) * share * (1 - share))[splits]
+            deviation[splits], spread[splits] = _shrink(seen[splits], variance[splits], widest)
+            first = np.clip(even + deviation, 0.0, count)
             spreads.append(spread)
-        return count, spreads
+            residuals.append((seen - (first - even)) * splits)
+            noises.append(variance)
+            count = np.stack([first, count - first], axis=1).ravel()
+            unsure = np.stack([share**2 * unsure + spread, (1 - share) ** 2 * unsure + spread], axis=1).ravel()
+        return _Reading(count, spreads, residuals, noises)
 
     @cached_property
     def _table(self) -> Table:
@@ -190,15 +197,24 @@ class NoisyTree:
         *first, mean = self._contrasts(left)
         *second, other_mean = self._contrasts(right)
         total = float(mean[0] * other_mean[0]) * self._root[1]
-        return total + sum(dot(a * b, spread) for a, b, spread in zip(first, second, self._read[1], strict=True))
+        return total + sum(dot(a * b, spread) for a, b, spread in zip(first, second, self._read.spreads, strict=True))
 
     def deviation(self, functional: Functional) -> tuple[float, float]:
-        """Return the standard error of an estimate, and the equivalent number of equal draws."""
-        return math.sqrt(max(0.0, self.covariance(functional, functional))), MANY_DRAWS
+        """Return the standard error of an estimate, and the equivalent number of equal draws.
+
+        Where the estimate without a prior is further away than twice its own noise, the prior may be wrong about this
+        answer: the error is then half of the difference, if that is more.
+        """
+        error, contrasts = math.sqrt(max(0.0, self.covariance(functional, functional))), self._contrasts(functional)
+        off = sum(dot(contrast, residual) for contrast, residual in zip(contrasts, self._read.residuals, strict=False))
+        noise = sum(
+            dot(contrast**2, variance) for contrast, variance in zip(contrasts, self._read.noises, strict=False)
+        )
+        return (max(error, abs(off) / 2) if abs(off) > 2 * math.sqrt(noise) else error), MANY_DRAWS
 
     def cell_estimates(self) -> Vector:
         """Return an estimate for every cell, with an axis for each attribute."""
-        return self._read[0][: self.halving.values]
+        return self._read.leaves[: self.halving.values]
 
     def facts(self) -> dict[str, Any]:
         """Return the metadata of a file."""
@@ -220,6 +236,19 @@ class NoisyTree:
             if len(tree.counts[depth]) != np.count_nonzero(tree.halving.sizes[depth]):
                 raise ValueError(depth)
         return tree
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """What the counts say: the people of every leaf; and for every node, by depth, its deviation."""
+
+    leaves: Vector
+    spreads: list[Vector]
+    """Posterior variances of deviations."""
+    residuals: list[Vector]
+    """What the counts alone would add to them."""
+    noises: list[Vector]
+    """Variances of what the counts alone say."""
 
 
 def _vector(functional: Functional) -> Vector:
@@ -254,7 +283,20 @@ def _shrink(seen: Vector, noise: Vector, widest: Vector) -> tuple[Vector, Vector
     means = gain * seen[:, None]
     mean = (weights * means).sum(axis=1)
     within = (weights * gain).sum(axis=1) * noise
-    return mean, within + (weights * (means - mean[:, None]) ** 2).sum(axis=1)
+    between = (weights * (means - mean[:, None]) ** 2).sum(axis=1)
+    return mean, within + between + _hidden_variance(seen, noise, widest, float(mixture @ SCALES**2))
+
+
+def _hidden_variance(seen: Vector, noise: Vector, widest: Vector, learned: float) -> Vector:
+    """Return the variance that larger deviations than the learned ones would leave: noise may have hidden them.
+
+    They are as large as one standard error above the mean square of the deviations that were seen allows, and a node's
+    own count limits them.
+    """
+    squares, hidden = float((seen**2 - noise).sum()), math.sqrt(2 * float((noise**2).sum()))
+    possible = min(1.0, (squares + UNSURE * hidden) / max(float((widest**2).sum()), 1e-300))
+    further = max(0.0, possible - learned) * widest**2
+    return np.asarray(further * noise / (further + noise))
 
 
 def _normalise(weights: Vector) -> Vector:
