@@ -224,7 +224,7 @@ def release(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--method",
         default="auto",
-        help="auto, blue, multiscale, adaptive, kdtree, hierarchical, cells, marginals (default auto)",
+        help="auto, blue, adaptive, kdtree, hierarchical, cells, marginals, multiscale (default auto)",
     )
     parser.add_argument("--collection", help="collection file that declares the columns (default: TABLE.toml)")
     parser.add_argument("--service", help="service of the collection file, if it has several")

@@ -70,6 +70,9 @@ def outcomes_of(scope: Scope, node: exp.Expr) -> Outcomes:
         bound = None
         table = tabulate(scope, node, "unsupported-expression")
         known = np.asarray(np.frompyfunc(lambda value: value is not None, 1, 1)(table.values), dtype=bool)
+        if not known.any():
+            message = f"{brief_sql(node)} is NULL for everybody, so it has no quantiles. Change its conditions."
+            raise scope.refusal(message, node, "unsupported-expression")
         dates = all(type(value) is datetime.date for value in table.values[known])
         numbers = np.frompyfunc(_days, 1, 1)(table.values).astype(np.float64) if dates else table.numbers(node)
         label: Callable[[float], Any] | None = _date_of if dates else None

@@ -136,3 +136,6 @@ SELECT CASE WHEN i.pid IS NULL THEN 'visits' WHEN v.pid IS NULL THEN 'plan' ELSE
 SELECT COUNT(*) AS n, AVG(age) AS a FROM insurance FULL JOIN visits USING (pid) FULL JOIN patients USING (pid)
 !unsupported-join SELECT COUNT(*) AS n FROM insurance FULL JOIN visits USING (pid) JOIN patients USING (pid)
 SELECT COUNT(*) AS n, COUNT(g.pid) AS k FROM patients p LEFT JOIN (SELECT pid, premium FROM insurance) g USING (pid)
+!unsupported-expression SELECT MEDIAN(CASE WHEN age > 5 AND age < 3 THEN 0 END) AS x FROM patients
+!unsupported-expression SELECT MEDIAN(CASE WHEN city = 'Bonn' THEN 0 END) AS x FROM patients
+!unsupported-expression SELECT QUANTILE(NULL, 0.9) AS x FROM patients
