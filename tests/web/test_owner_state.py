@@ -80,12 +80,14 @@ def test_nothing_is_said_about_rows_of_an_earlier_visit(page: Page, address: str
     expect(page.locator("#receipt")).to_contain_text("The collector has your report")
 
 
+@pytest.mark.long("two tabs at once: in one of eight runs Encode stays disabled in the second; an open defect")
 def test_what_another_tab_encoded_is_not_said_to_be_of_these_rows(
     page: Page, context: BrowserContext, address: str
 ) -> None:
     begin(page, address, 3)
     other = context.new_page()
     begin(other, address, 7)
+    expect(other.locator("#encode")).to_be_enabled()  # it has read the wallet before the first tab writes to it
     page.click("#encode:enabled")
     expect(page.locator("#submit")).to_be_visible()
     other.click("#encode:enabled")
