@@ -172,6 +172,7 @@ def test_a_saved_release_answers_alike_and_a_shorter_one_is_refused(tmp_path: Pa
     made.save(tmp_path / "kept.parquet")
     text = "SELECT COUNT(*) AS n, AVG(x) AS m, MEDIAN(x) AS q FROM s WHERE x < 20"
     again = central.Release.load(tmp_path / "kept.parquet")
+    assert again.id == made.id
     assert str(again.sql(text)) == str(made.sql(text))
     assert "divided evenly where the noisy counts show no difference" in str(made.sql(text).notes)
     kept = pq.read_table(tmp_path / "kept.parquet")

@@ -218,7 +218,8 @@ class NoisyTree:
 
     def facts(self) -> dict[str, Any]:
         """Return the metadata of a file."""
-        return {"tree_epsilon": str(self.epsilon), "people": self.people, "levels": list(self.laws)}
+        shares = {str(depth): str(law.epsilon) for depth, law in self.laws.items()}
+        return {"tree_epsilon": str(self.epsilon), "people": self.people, "levels": shares}
 
     def columns(self) -> pa.Table:
         """Return the counts of all counted levels, one after another, the finest first."""
@@ -230,6 +231,10 @@ class NoisyTree:
     def of_file(cls, sizes: tuple[int, ...], facts: Mapping[str, Any], table: pa.Table) -> Self:
         """Return the body stored in a file."""
         tree = cls(sizes, read_fraction(facts["tree_epsilon"]), int(facts["people"]))
+        shares = {int(depth): read_fraction(share) for depth, share in dict(facts["levels"]).items()}
+        tree.laws = {depth: Laplace(shares[depth]) for depth in sorted(shares, reverse=True)}
+        if max(shares) != tree.halving.depth or min(shares) < 0:
+            raise ValueError("levels")
         depths, counts = np.asarray(table.column("depth")), np.asarray(table.column("count"), dtype=np.int64)
         for depth in tree.laws:
             tree.counts[depth] = counts[depths == depth]
