@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 import tacit as tc
 from support.collectors import served_here
@@ -80,7 +80,22 @@ def test_nothing_is_said_about_rows_of_an_earlier_visit(page: Page, address: str
     expect(page.locator("#receipt")).to_contain_text("The collector has your report")
 
 
-@pytest.mark.long("two tabs at once: in one of eight runs Encode stays disabled in the second; an open defect")
+def test_nothing_can_be_encoded_while_the_wallet_is_read(page: Page, address: str) -> None:
+    begin(page, address, 3)
+    expect(page.locator("#encode")).to_be_enabled()
+    held: list[Route] = []
+    page.route(f"**/v1/collections/{TWO.id}", lambda route: held.append(route))
+    page.click("text=Open")
+    expect(page.locator("[aria-busy=true]")).to_be_visible()
+    page.fill("#club-0-visits", "4")
+    expect(page.locator("#encode")).to_be_disabled()
+    while not held:
+        page.wait_for_timeout(10)
+    held[0].continue_()
+    expect(page.locator("#encode")).to_be_enabled()
+    expect(page.locator("#club-0-visits")).to_have_value("4")
+
+
 def test_what_another_tab_encoded_is_not_said_to_be_of_these_rows(
     page: Page, context: BrowserContext, address: str
 ) -> None:

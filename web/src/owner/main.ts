@@ -34,7 +34,7 @@ class Screen {
   #session: Session | undefined;
 
   constructor(readonly demo: Demo, readonly rounds: readonly Round[]) {
-    for (const type of ["online", "offline"]) window.addEventListener(type, () => this.#draw());
+    for (const type of ["online", "offline"]) window.addEventListener(type, () => this.#update());
     setInterval(() => void this.#watch(), WATCH_MILLISECONDS);
   }
 
@@ -65,7 +65,7 @@ class Screen {
       const session = this.#session = await Session.open(round, settings, stays ? left.tier : undefined);
       void (await session.client()).isKept().then((kept) => {
         session.kept = kept;
-        if (kept === false && this.#session === session) this.#draw();
+        if (kept === false && this.#session === session) this.#update();
       });
       this.#service ||= round.services[0]!;
       this.#contracts = new Map(await Promise.all(round.tiers.map(async (tier) => [tier.id, await contractOf(tier)] as const)));
@@ -118,7 +118,12 @@ class Screen {
     const before = session?.waiting();
     if (!session || !before || this.#busy) return;
     await session.refresh();
-    if (session.waiting() !== before) this.#draw();
+    if (session.waiting() !== before) this.#update();
+  }
+
+  /** Draw what has changed by itself. Work that is under way draws when it is done: until then, half of it would be shown. */
+  #update(): void {
+    if (!this.#busy) this.#draw();
   }
 
   #draw(focus?: string): void {
@@ -274,11 +279,11 @@ class Screen {
     ];
   }
 
-  /** Enable encoding as soon as every value is filled in. */
+  /** Enable encoding as soon as every value is filled in, unless the wallet is being read: another tab may have encoded. */
   #judge(service: Service): void {
     const [button, hint] = [document.querySelector<HTMLButtonElement>("#encode"), document.querySelector<HTMLElement>("#incomplete")];
     const complete = isComplete(this.#rows[service.name]!);
-    if (button && hint) [button.disabled, hint.hidden] = [!complete, complete];
+    if (button && hint) [button.disabled, hint.hidden] = [this.#busy || !complete, complete];
   }
 
   #leaves(): Child {
