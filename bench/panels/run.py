@@ -18,7 +18,7 @@ import numpy as np
 
 import tacit as tc
 from tacit.answers import sums
-from tacit.answers.sums import Sums, Values
+from tacit.answers.sums import GroupSums, Values
 from tacit.contract.panel import Enrolled, Panel
 from tacit.sql.rounds import Round
 
@@ -114,8 +114,8 @@ def enrolled_groups(panel: Panel, groups: int) -> Iterator[None]:
     for person in range(PEOPLE * groups):
         asked[person // PEOPLE, list(panel.rounds_of(person))] += 1
 
-    def over_rounds(found: Sequence[dict[Values, Sums]], rounds: Sequence[Round]) -> dict[Values, Sums]:
-        total: dict[Values, Sums] = {}
+    def over_rounds(found: Sequence[dict[Values, GroupSums]], rounds: Sequence[Round]) -> dict[Values, GroupSums]:
+        total: dict[Values, GroupSums] = {}
         for one, about in zip(found, rounds, strict=True):
             number = int(about.labels["round"].rsplit("/")[-1])
             for values, own in one.items():

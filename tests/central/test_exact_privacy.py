@@ -20,7 +20,7 @@ from tacit.central.body import Body
 from tacit.central.boxes import Boxes
 from tacit.central.kdtree import KdTree, grow
 from tacit.central.methods import METHODS
-from tacit.central.noise import Ints, Laplace, Source
+from tacit.central.noise import Ints, Laplace, NoiseSource
 from tacit.central.records import Records
 from tacit.central.sparse import unravel
 from tacit.errors import InternalError
@@ -122,7 +122,7 @@ def test_the_kdtree_on_all_noisy_tables_of_four_cells() -> None:
 class NotHalved(KdTree):
     """Mutant: both steps get the whole budget."""
 
-    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+    def run(self, records: Records, epsilon: Fraction, source: NoiseSource) -> Body:
         return super().run(records, 2 * epsilon, source)
 
 
@@ -130,7 +130,7 @@ class NotHalved(KdTree):
 class RawPartition(KdTree):
     """Mutant: the tree is grown on the raw table."""
 
-    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+    def run(self, records: Records, epsilon: Fraction, source: NoiseSource) -> Body:
         law = Laplace(epsilon / 2)
         source.noisy(records.table(), law)
         places = unravel(np.arange(len(CELLS)), records.sizes)
@@ -143,7 +143,7 @@ class RawPartition(KdTree):
 class RawCount(KdTree):
     """Mutant: a leaf count leaves without noise."""
 
-    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+    def run(self, records: Records, epsilon: Fraction, source: NoiseSource) -> Body:
         body = super().run(records, epsilon, source)
         assert isinstance(body, Boxes)
         body.unevenness = float(len(records))

@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.model.drawn import MOST_CELLS, Drawn, draw_to_data
 from tacit.model.evidence import Observed
-from tacit.model.smooth import Axis
+from tacit.model.smooth import TableAxis
 
 CELLS, DRAWS = 32, 400
 STACK = np.concatenate([np.kron(np.eye(CELLS // size), np.ones(size)) for size in (1, 2, 4, 8, 16)])
@@ -99,7 +99,7 @@ def moment_errors(waves: np.ndarray, noise: float = 0.2 / CELLS) -> tuple[float,
 
 def test_moments_are_hardly_worse_than_those_of_least_squares() -> None:
     """The mutant, which asks for no function most, keeps the fit's error: 1.44 times the square of least squares."""
-    drawn, least = moment_errors(Axis(CELLS, ordered=True).waves(4))
+    drawn, least = moment_errors(TableAxis(CELLS, ordered=True).waves(4))
     assert drawn < 1.15 * least
     kept, least = moment_errors(np.zeros((CELLS, 0)))
     assert kept > 1.3 * least

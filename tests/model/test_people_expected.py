@@ -16,9 +16,9 @@ from tacit.contract.layouts.design import Question, design_sets, design_variance
 from tacit.contract.layouts.grams import point_gram, range_gram
 from tacit.contract.layouts.limit import least_variance, over_the_limit
 from tacit.contract.layouts.posterior import Prospect
-from tacit.contract.layouts.shifted import Shape, family_of
+from tacit.contract.layouts.shifted import AttributeShape, family_of
 
-SHAPE = Shape(64, False, True)
+SHAPE = AttributeShape(64, False, True)
 QUESTION = "SELECT COUNT(*) FROM t WHERE x BETWEEN 5 AND 40 AND y BETWEEN 20 AND 50"
 
 
@@ -40,7 +40,7 @@ def share(service: ServiceContract, width: int) -> float:
 
 
 def test_with_many_people_what_is_left_is_the_variance_of_unbiased_answers() -> None:
-    family = family_of(Shape(16, False, True))
+    family = family_of(AttributeShape(16, False, True))
     prospect = Prospect({(0,): [(family, family.cells())]}, (0,), {0: True}, 1.0, 1e12)
     questions = [Question(1.0, {0: range_gram(16, False)})]
     designs = design_sets({(0,): [family]}, questions, 1.0)

@@ -11,7 +11,7 @@ import pytest
 
 from tacit.model import table as fits
 from tacit.model.evidence import Observed
-from tacit.model.smooth import Axis, shapes
+from tacit.model.smooth import TableAxis, shapes
 
 CELLS, DRAWS, PRECISION = 64, 3, 4e4
 STACK = np.concatenate([np.kron(np.eye(CELLS // size), np.ones(size)) for size in (1, 4, 16)])
@@ -36,7 +36,7 @@ def error_of(truth: np.ndarray) -> float:
     for _ in range(DRAWS):
         value = STACK @ truth + source.normal(0, PRECISION**-0.5, len(STACK))
         observed = Observed((STACK,), value, np.full(len(STACK), PRECISION))
-        fit = fits.fit_table(observed, even, ((),), [Axis(CELLS, ordered=True)], (even,))
+        fit = fits.fit_table(observed, even, ((),), [TableAxis(CELLS, ordered=True)], (even,))
         squares.append(np.mean((fit.table - truth) ** 2))
     return float(np.sqrt(np.mean(squares)))
 
@@ -49,12 +49,12 @@ def test_shapes_follow_what_waves_do_not(name: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_few_cells_and_categories_have_one_shape() -> None:
-    for axis in (Axis(7, ordered=True), Axis(64, ordered=False)):
+    for axis in (TableAxis(7, ordered=True), TableAxis(64, ordered=False)):
         assert len(shapes(axis, np.full(axis.cells, 1 / axis.cells))) == 1
 
 
 def test_functions_have_no_part_in_the_total() -> None:
-    axis = Axis(20, ordered=True, apart=2)
+    axis = TableAxis(20, ordered=True, apart=2)
     marginal = np.linspace(1, 2, 20) / 30
     for _, given in shapes(axis, marginal):
         assert given.values.shape == (20, len(given.order))

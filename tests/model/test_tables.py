@@ -21,11 +21,11 @@ from tacit.model.evidence import NoisyTable, Observed, observe
 from tacit.model.joint import Joint
 from tacit.model.margins import Margins
 from tacit.model.near import near
-from tacit.model.smooth import Axis
+from tacit.model.smooth import TableAxis
 from tacit.model.table import Fit, fit_table
 
 LEVELS = (Levels.build(8, fanout=2, null=False), Levels.build(6, fanout=3, null=True))
-AXES = (Axis(8, ordered=True), Axis(7, ordered=True, apart=1))
+AXES = (TableAxis(8, ordered=True), TableAxis(7, ordered=True, apart=1))
 FACES = ((0,), (1,))
 
 

@@ -22,8 +22,8 @@ import sqlglot
 
 from tacit.adapters.pgwire.catalog.facts import oid_of_type
 from tacit.adapters.pgwire.catalog.prepare import prepare
-from tacit.adapters.pgwire.catalog.tables import Catalog
-from tacit.adapters.pgwire.settings import Session
+from tacit.adapters.pgwire.catalog.tables import PgCatalog
+from tacit.adapters.pgwire.settings import PgSession
 from tacit.adapters.pgwire.statements import classify, split
 from tacit.adapters.pgwire.values import encode
 from tacit.errors import OverloadedError, TacitError
@@ -52,11 +52,11 @@ SHAPES = [
 
 
 @pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    return Catalog(SHAPES, "analyst", "tacit", Session("analyst").values)
+def catalog() -> PgCatalog:
+    return PgCatalog(SHAPES, "analyst", "tacit", PgSession("analyst").values)
 
 
-def ask(catalog: Catalog, text: str) -> tuple[list[list[Any]], list[list[str | None]]]:
+def ask(catalog: PgCatalog, text: str) -> tuple[list[list[Any]], list[list[str | None]]]:
     """Return the columns and the rows of a question as a client sees them."""
     [(part, offset)] = split(text)
     statement = classify(part, offset, {"users", "orders"})
@@ -69,7 +69,7 @@ def ask(catalog: Catalog, text: str) -> tuple[list[list[Any]], list[list[str | N
 
 
 @pytest.mark.parametrize("asked", ASKED, ids=lambda asked: asked["tools"][0])
-def test_questions_of_tools(catalog: Catalog, asked: dict[str, Any]) -> None:
+def test_questions_of_tools(catalog: PgCatalog, asked: dict[str, Any]) -> None:
     columns, rows = ask(catalog, asked["sql"])
     assert columns == asked["columns"]
     assert len(rows) == asked["count"]
@@ -77,7 +77,7 @@ def test_questions_of_tools(catalog: Catalog, asked: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("asked", FACTS, ids=lambda asked: asked["tool"])
-def test_what_other_tools_ask_for_is_there(catalog: Catalog, asked: dict[str, Any]) -> None:
+def test_what_other_tools_ask_for_is_there(catalog: PgCatalog, asked: dict[str, Any]) -> None:
     columns, rows = ask(catalog, asked["sql"])
     assert [name for name, _ in columns] == asked["columns"]
     assert len(rows) == asked["count"]
@@ -95,16 +95,16 @@ def test_what_other_tools_ask_for_is_there(catalog: Catalog, asked: dict[str, An
         ("parse_ident('\"A.b\".C')", "{A.b,c}"),
     ],
 )
-def test_functions_of_other_tools(catalog: Catalog, text: str, value: str) -> None:
+def test_functions_of_other_tools(catalog: PgCatalog, text: str, value: str) -> None:
     assert ask(catalog, f"SELECT {text}")[1] == [[value]]
 
 
-def test_using_a_column_that_one_side_lacks_is_refused(catalog: Catalog) -> None:
+def test_using_a_column_that_one_side_lacks_is_refused(catalog: PgCatalog) -> None:
     with pytest.raises(TacitError, match="one side of the join has no such column"):
         ask(catalog, "SELECT 1 FROM pg_class JOIN pg_namespace USING (relname)")
 
 
-def test_dividing_by_nothing_is_refused(catalog: Catalog) -> None:
+def test_dividing_by_nothing_is_refused(catalog: PgCatalog) -> None:
     with pytest.raises(TacitError, match="divided by 0"):
         ask(catalog, "SELECT 1 / 0")
 
@@ -116,7 +116,7 @@ def test_eight_tools_and_more_are_recorded() -> None:
 
 @pytest.mark.parametrize(("expression", "oid", "value", "name"), EXPRESSIONS, ids=[one[0] for one in EXPRESSIONS])
 def test_expressions_have_postgresqls_values(
-    catalog: Catalog, expression: str, oid: int, value: str | None, name: str
+    catalog: PgCatalog, expression: str, oid: int, value: str | None, name: str
 ) -> None:
     assert ask(catalog, f"SELECT {expression}") == ([[name, oid]], [[value]])
 
@@ -153,14 +153,14 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:40])
-def test_hostile_questions_end_soon(catalog: Catalog, text: str) -> None:
+def test_hostile_questions_end_soon(catalog: PgCatalog, text: str) -> None:
     start = time.process_time()
     with suppress(TacitError, AssertionError):
         ask(catalog, text)
     assert time.process_time() - start < 15
 
 
-def test_the_budget_is_what_stops_them(catalog: Catalog) -> None:
+def test_the_budget_is_what_stops_them(catalog: PgCatalog) -> None:
     node = sqlglot.parse_one("SELECT count(*) FROM pg_type a, pg_type b, pg_type c, pg_type d", dialect="postgres")
     with pytest.raises(OverloadedError, match="too much work"):
         prepare(node, catalog, (), ()).run()
@@ -168,6 +168,6 @@ def test_the_budget_is_what_stops_them(catalog: Catalog) -> None:
 
 def test_dimensions_are_views() -> None:
     shape = Shape("products", "dimension", (Column("id", "bigint", "public", nullable=False),))
-    catalog = Catalog([shape], "me", "db", {})
+    catalog = PgCatalog([shape], "me", "db", {})
     assert ask(catalog, "SELECT table_name, table_type FROM information_schema.tables")[1] == [["products", "VIEW"]]
     assert ask(catalog, "SELECT relkind FROM pg_class")[1] == [["v"]]

@@ -18,10 +18,10 @@ import pytest
 from support.wire import Place, Raw, fields
 from tacit.adapters.pgwire import messages as wire
 from tacit.adapters.pgwire.catalog.prepare import prepare
-from tacit.adapters.pgwire.catalog.tables import Catalog
+from tacit.adapters.pgwire.catalog.tables import PgCatalog
 from tacit.adapters.pgwire.scram import Exchange, make_verifier
-from tacit.adapters.pgwire.settings import Session
-from tacit.adapters.pgwire.statements import Statement, classify, split
+from tacit.adapters.pgwire.settings import PgSession
+from tacit.adapters.pgwire.statements import ClientStatement, classify, split
 from tacit.adapters.pgwire.values import decode
 from tacit.errors import AccessError, TacitError, UsageError
 from tacit.server.metrics import open_files
@@ -159,7 +159,7 @@ def test_any_proof_is_refused(source: np.random.Generator) -> None:
 def test_mutated_questions_to_the_catalog_are_answered_or_refused(source: np.random.Generator) -> None:
     """Words of recorded questions are removed, swapped and repeated: nothing but our own errors comes of it."""
     shape = Shape("users", "service", (Column("uid", "text", "key", nullable=False),))
-    catalog = Catalog([shape], "me", "db", Session("me").values)
+    catalog = PgCatalog([shape], "me", "db", PgSession("me").values)
     answered = 0
     texts = [asked["sql"] for asked in GOLDEN if len(asked["sql"]) < 2500]
     for _ in range(1500):
@@ -171,7 +171,7 @@ def test_mutated_questions_to_the_catalog_are_answered_or_refused(source: np.ran
                 del words[one : one + 1]
         with suppress(TacitError):
             for part, offset in split(" ".join(words) or " "):
-                statement: Statement = classify(part, offset, {"users"})
+                statement: ClientStatement = classify(part, offset, {"users"})
                 if statement.node is not None:
                     prepare(statement.node, catalog, (), ()).run()
                     answered += 1

@@ -24,7 +24,7 @@ from tacit.server.collector import Collector
 from tacit.server.http.bodies import MOST_BYTES
 from tacit.server.http.rates import Rate
 from tacit.server.http.settings import Settings
-from tacit.server.keys import Key, Keys
+from tacit.server.keys import AccessKey, Keys
 from tacit.server.store import inbox
 from tacit.server.store.sqlite import SqliteStore
 
@@ -102,12 +102,12 @@ def test_a_number_that_is_too_long_spoils_its_own_report_only(client: httpx.Clie
 
 def test_buckets_fill_steadily_and_hold_so_much() -> None:
     now = [0.0]
-    rate, key = Rate("reports", 10, 20, clock=lambda: now[0]), Key("shop", ("ingest",), "", "digest")
+    rate, key = Rate("reports", 10, 20, clock=lambda: now[0]), AccessKey("shop", ("ingest",), "", "digest")
     rate.take(key, 20)
     with pytest.raises(OverloadedError) as refused:
         rate.take(key, 15)
     assert (refused.value.code, refused.value.retry_after) == ("slow-down", 2)
-    rate.take(Key("other", ("ingest",), "", "another"), 20)
+    rate.take(AccessKey("other", ("ingest",), "", "another"), 20)
     now[0] = 1.5
     rate.take(key, 15)
     now[0] = 100.0

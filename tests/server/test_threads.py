@@ -21,7 +21,7 @@ from tacit.errors import OverloadedError
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.http.rates import BUCKETS, Rate
-from tacit.server.keys import Key, Keys
+from tacit.server.keys import AccessKey, Keys
 from tacit.server.routes import contracts
 from tacit.server.store import inbox as inboxes
 from tacit.server.store import mover
@@ -29,7 +29,7 @@ from tacit.server.store.base import Standing
 from tacit.server.store.inbox import Inbox
 from tacit.server.store.validate import Report
 
-KEY = Key("shop", ("ingest",), "", "0" * 64)
+KEY = AccessKey("shop", ("ingest",), "", "0" * 64)
 CONTENT = b"[[0],[]]"
 
 

@@ -40,6 +40,23 @@ def is_property(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any("property" in ast.unparse(decorator) for decorator in function.decorator_list)
 
 
+SAME_IN_BOTH = {
+    "LinearHash",  # a step of the client, and the oracle that maps to it
+    "Subset",  # likewise
+    "InternalError",  # PEP 249 prescribes the name
+}
+
+
+def test_no_two_classes_share_a_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path, tree in trees():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(path)
+    shared = {name: paths for name, paths in places.items() if len(paths) > 1}
+    assert set(shared) == SAME_IN_BOTH, shared
+
+
 def participles(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if (

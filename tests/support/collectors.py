@@ -19,7 +19,7 @@ import uvicorn
 
 import tacit as tc
 from tacit.server.collector import Collector
-from tacit.server.http.connections import Connection
+from tacit.server.http.connections import HttpConnection
 
 USERS = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 9), tc.Public("os")])
 ORDERS = tc.Service("orders", key="uid", attributes=[tc.Ordinal("pay", 0, 4)], at_most=3, sends=2)
@@ -109,7 +109,7 @@ def collector_here(folder: Path, *collections: tc.Collection, **places: str) -> 
 def served_here(app: Any, **headers: str) -> Iterator[httpx.Client]:
     """Lend a client of an application that a thread of this process serves, so that tests can reach into it."""
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, http=Connection))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1, http=HttpConnection))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from tacit.client.record import BIAS, Column
+from tacit.client.record import BIAS, AttributeEncoder
 from tacit.client.scalars import plain_scalar
 from tacit.contract.files import attribute_data, read_attribute
 from tacit.encode.values import reader_of
@@ -68,7 +68,7 @@ def test_client_and_encoder_read_the_same_value(attribute: Any, value: Any, inde
     assert found == index
     collection = tc.Collection(tc.Schema([tc.Service("users", "uid", [attribute])]), epsilon=2)
     service = json.loads(collection.to_json())["services"][0]
-    client = Column("users", service["attributes"][0] | service["levels"][0])
+    client = AttributeEncoder("users", service["attributes"][0] | service["levels"][0])
     assert client.index(client.read({attribute.name: plain_scalar(value)}), 0) - BIAS == index
 
 

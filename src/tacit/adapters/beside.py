@@ -53,14 +53,14 @@ T = TypeVar("T")
 Services = Sequence[tuple[Collection, ServiceContract]]
 
 
-class Inbox(NamedTuple):
+class InboxState(NamedTuple):
     """What an inbox knows: the reports of each service of a collection, and deletions that the database lacks."""
 
     sizes: Mapping[tuple[str, str], Sizes]
     deletions: int = 0
 
 
-ReadInbox = Callable[[], Inbox | None]
+ReadInbox = Callable[[], InboxState | None]
 """Reads an inbox; None if it cannot be read."""
 
 
@@ -103,7 +103,7 @@ class BesideInbox(Database):
                 break
         return answer, services, mark
 
-    def _mark(self, services: Services, inbox: Inbox | None) -> Mark:
+    def _mark(self, services: Services, inbox: InboxState | None) -> Mark:
         counted = sum(count_reports(self._engine, collection.id, service) for collection, service in services)
         if inbox is None:
             return Mark(Watermark(counted, counted), (UNREADABLE,))
@@ -131,21 +131,21 @@ def open_database(path: Any, engine: Any, *, read_only: bool = False) -> Databas
     return BesideInbox(opened, partial(_read_shared, opened)) if is_shared else Database(opened)
 
 
-def _read_file(path: Path) -> Inbox | None:
+def _read_file(path: Path) -> InboxState | None:
     try:
         with open_read_only(path, live=has_log(path)) as file:
             rows = file.execute(SIZES).fetchall()
             [(deletions,)] = file.execute("SELECT count(*) FROM deletions").fetchall()
     except (sqlite3.Error, OSError):
         return None
-    return Inbox({(collection, service): Sizes(*counts) for collection, service, *counts in rows}, deletions)
+    return InboxState({(collection, service): Sizes(*counts) for collection, service, *counts in rows}, deletions)
 
 
-def _read_shared(engine: Engine) -> Inbox | None:
+def _read_shared(engine: Engine) -> InboxState | None:
     try:
         rows = engine.fetch(SHARED_SIZES, [], {}).to_pylist()
         [deletions] = engine.fetch("SELECT count(*) AS n FROM tacit_deletions", [], {})["n"].to_pylist()
     except EngineError:
         return None
     sizes = {(row.pop("collection"), row.pop("service")): Sizes(*map(int, row.values())) for row in rows}
-    return Inbox(sizes, int(deletions))
+    return InboxState(sizes, int(deletions))

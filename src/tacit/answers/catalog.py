@@ -25,7 +25,7 @@ from tacit.sql.vectors import kind_of
 __all__ = ["Catalog"]
 
 
-class Compiled(Protocol):
+class CompiledCollection(Protocol):
     """A collection."""
 
     @property
@@ -45,7 +45,7 @@ class Compiled(Protocol):
         """The services."""
 
 
-C = TypeVar("C", bound=Compiled)
+C = TypeVar("C", bound=CompiledCollection)
 
 
 class Catalog(Generic[C]):

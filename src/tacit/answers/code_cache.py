@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.answers.columns import integers_of, number_rows, numbers_of, rows_in_order, rows_of
-from tacit.answers.sampling import CodeCounts, Sample, enough_codes, sample_parts
+from tacit.answers.sampling import GroupedCodes, Sample, enough_codes, sample_parts
 from tacit.answers.shared_cache import SharedCache
 from tacit.contract.contract import Channel
 from tacit.engines.base import CountsColumns, Engine, rollup_of
@@ -29,7 +29,7 @@ from tacit.estimate.tallies import Tallies
 from tacit.sql.nodes import Codes, Sums
 from tacit.sql.printing import print_query
 
-__all__ = ["Fetched", "cache_of", "cached_counts", "fetch_code_sums"]
+__all__ = ["FetchedSums", "cache_of", "cached_counts", "fetch_code_sums"]
 
 CodeArray = npt.NDArray[np.int64]
 
@@ -44,11 +44,11 @@ MOST_SAMPLES = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fetched:
+class FetchedSums:
     """Sums by code, the values of each public group, and tables by group and column, computed on first use."""
 
     values: list[tuple[Any, ...]]
-    counts: CodeCounts
+    counts: GroupedCodes
     everybody_of: str | None = None
     """The table, if the sums cover all of its reports; None for a part of them, and for joins."""
     _tallies: dict[tuple[int, int], Tallies] = field(default_factory=dict)
@@ -81,7 +81,7 @@ def fetch_code_sums(
     channel: Channel,
     uploads: Callable[[], Mapping[str, pa.Table]] = dict,
     weights: Hashable = (),
-) -> Fetched:
+) -> FetchedSums:
     """Return sums by the codes of a channel, from the cache or the engine; ``weights`` determine the uploads."""
     statement, changes = print_query(query), engine.changes()
     if changes is None:
@@ -90,13 +90,13 @@ def fetch_code_sums(
     return cache_of(engine).get(changes, key, lambda: _fetch(engine, query, channel, uploads()))
 
 
-def _fetch(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, pa.Table]) -> Fetched:
+def _fetch(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, pa.Table]) -> FetchedSums:
     """Fetch sums by code, in the order of codes."""
     [side, *others] = query.people.join.sides
     everybody_of = None if others or query.people.conditions else side.scan.table
     counted = None if uploads else _count(engine, query, channel)
     if counted is not None:
-        return Fetched([()], counted, everybody_of)
+        return FetchedSums([()], counted, everybody_of)
     table = engine.fetch(*print_query(query), uploads)
     keys = len(query.keys)
     group, first = number_rows(table, keys)
@@ -108,11 +108,11 @@ def _fetch(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, 
     codes = integers_of(table.column(keys))
     order = rows_in_order(codes * len(values) + group, channel.alphabet * len(values))
     order = order[columns[0][order] > 0]  # a rollup may contain rows of deleted people
-    counts = CodeCounts(codes[order], group[order], [column[order] for column in columns], len(values))
-    return Fetched(values, counts, everybody_of)
+    counts = GroupedCodes(codes[order], group[order], [column[order] for column in columns], len(values))
+    return FetchedSums(values, counts, everybody_of)
 
 
-def _count(engine: Engine, query: Sums, channel: Channel) -> CodeCounts | None:
+def _count(engine: Engine, query: Sums, channel: Channel) -> GroupedCodes | None:
     """Count codes without groups and weights, if the engine can do so faster than by a statement."""
     is_count = query.code is not None and not (query.keys or query.measures or query.people.join.rollup)
     if query.code is None or not is_count or not isinstance(engine, CountsColumns):
@@ -121,7 +121,7 @@ def _count(engine: Engine, query: Sums, channel: Channel) -> CodeCounts | None:
     if counted is None:
         return None
     codes, people = counted
-    return CodeCounts(codes, np.zeros(len(codes), dtype=np.int64), [people.astype(np.float64)], 1)
+    return GroupedCodes(codes, np.zeros(len(codes), dtype=np.int64), [people.astype(np.float64)], 1)
 
 
 def cached_counts(engine: Engine, table: str) -> tuple[CodeArray, Vector] | None:
@@ -135,11 +135,11 @@ def cached_counts(engine: Engine, table: str) -> tuple[CodeArray, Vector] | None
     return None
 
 
-_CACHES: WeakKeyDictionary[Engine, SharedCache[Fetched]] = WeakKeyDictionary()
+_CACHES: WeakKeyDictionary[Engine, SharedCache[FetchedSums]] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 
 
-def cache_of(engine: Engine) -> SharedCache[Fetched]:
+def cache_of(engine: Engine) -> SharedCache[FetchedSums]:
     """Return the cache of an engine; it is freed with the engine."""
     with _LOCK:
         return _CACHES.setdefault(engine, SharedCache(lambda: MOST_BYTES, lambda fetched: fetched.counts.nbytes))

@@ -17,10 +17,10 @@ from functools import partial
 
 import numpy as np
 
-from tacit.answers.code_cache import Fetched, fetch_code_sums
+from tacit.answers.code_cache import FetchedSums, fetch_code_sums
 from tacit.answers.columns import Values, numbers_of
 from tacit.answers.moments import Request, higher_moments
-from tacit.answers.sampling import CodeCounts
+from tacit.answers.sampling import GroupedCodes
 from tacit.contract.contract import Channel
 from tacit.engines.base import Engine
 from tacit.estimate.batch import FunctionalBatch, batch_of
@@ -33,7 +33,7 @@ from tacit.sql.printing import print_query
 from tacit.sql.scope import Scope
 from tacit.sql.totals import Piece, Total
 
-__all__ = ["CodePlan", "Moments", "Values", "plan_by_code"]
+__all__ = ["CodePlan", "GroupMoments", "Values", "plan_by_code"]
 
 FEW_MEASURES = 4
 """Maximum totals of a join for which joining contributions and summing is as fast."""
@@ -67,7 +67,7 @@ SAMPLED_VALUES = 2**19
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class GroupMoments:
     """The sums of one public group: people, totals, sums of products of totals, and of fourth powers."""
 
     count: int
@@ -126,7 +126,7 @@ class CodePlan:
         """The engine's query: the sums of weights, of their products, and of their fourth powers."""
         return self.plan.sums_by_code(self.side, self._weight_pairs, self._fourth_weights)
 
-    def run(self, engine: Engine) -> dict[Values, Moments] | None:
+    def run(self, engine: Engine) -> dict[Values, GroupMoments] | None:
         """Return the sums of each public group; None if there are too many groups to make tables for."""
         if self._expects_too_much(engine):
             return None
@@ -138,7 +138,7 @@ class CodePlan:
         totals = self._totals(fetched)
         products, fourths = self._higher(fetched)
         return {
-            values: Moments(int(counts.people[place]), totals[place], products[place], fourths[place])
+            values: GroupMoments(int(counts.people[place]), totals[place], products[place], fourths[place])
             for place, values in enumerate(fetched.values)
         }
 
@@ -189,7 +189,7 @@ class CodePlan:
             each = sum(table_work(oracle, count) for oracle, count in oracles)
         return each * groups * len(set(self._weight))
 
-    def _totals(self, fetched: Fetched) -> Vector:
+    def _totals(self, fetched: FetchedSums) -> Vector:
         """Return the totals of each group."""
         groups = fetched.counts.groups
         totals = np.zeros((groups, self._batch.count))
@@ -200,7 +200,7 @@ class CodePlan:
             totals[group, columns == column] = read[columns == column]
         return totals
 
-    def _higher(self, fetched: Fetched) -> tuple[Vector, Vector]:
+    def _higher(self, fetched: FetchedSums) -> tuple[Vector, Vector]:
         """Return sums of products of pairs, and of fourth powers, of each group."""
         counts = fetched.counts
         if not self._squared:
@@ -212,7 +212,7 @@ class CodePlan:
         sample = fetched.sample(decoder, self._second, self._quota(counts))
         return higher_moments(self._second, sample, Request(left, right, pair_columns, fourth_columns))
 
-    def _quota(self, counts: CodeCounts) -> int:
+    def _quota(self, counts: GroupedCodes) -> int:
         """Return how many codes are sampled for second moments."""
         strata = (1 + counts.strata[1]) // 2
         unweighted = max(SAMPLED_LEAST, min(SAMPLED, SAMPLED_VALUES // len(self._squared)))

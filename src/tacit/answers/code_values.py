@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.answers.code_cache import fetch_code_sums
-from tacit.answers.code_sums import Moments, Values
-from tacit.answers.sampling import CodeCounts
+from tacit.answers.code_sums import GroupMoments, Values
+from tacit.answers.sampling import GroupedCodes
 from tacit.engines.base import Engine
 from tacit.estimate.functional import Vector
 from tacit.estimate.reading import WHOLE_ALPHABET, contributions
@@ -49,7 +49,7 @@ class CodeValues:
         """Return, for each total, whether it reads any codes."""
         return self.plan.decoding.reads_codes
 
-    def run(self, engine: Engine) -> dict[Values, Moments]:
+    def run(self, engine: Engine) -> dict[Values, GroupMoments]:
         """Return the sums of each public group."""
         fetched = fetch_code_sums(engine, self.query, self.plan.round.stored[0].service.channels[0])
         left, right = ([pair[side] for pair in self.plan.pairs] for side in (0, 1))
@@ -64,11 +64,11 @@ class CodeValues:
             sums[1] += counts @ (values[:, left] * values[:, right])
             sums[2] += counts @ np.square(np.square(values[:, squared]))
         return {
-            values: Moments(int(people[place]), *(of_groups[place] for of_groups in sums))
+            values: GroupMoments(int(people[place]), *(of_groups[place] for of_groups in sums))
             for place, values in enumerate(fetched.values)
         }
 
-    def _chunks(self, sums: CodeCounts) -> Iterator[tuple[npt.NDArray[np.int64], Vector]]:
+    def _chunks(self, sums: GroupedCodes) -> Iterator[tuple[npt.NDArray[np.int64], Vector]]:
         """Yield chunks of codes, with how many people of each group sent them; rows are in the order of codes."""
         step = max(1, VALUES_AT_ONCE // max(sums.groups, len(self.plan.totals), 1))
         distinct, place = np.unique(sums.codes, return_inverse=True)

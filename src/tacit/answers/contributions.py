@@ -21,7 +21,7 @@ from tacit.answers.sums import SumsRequest, stored_types
 from tacit.encode.reports import column_names
 from tacit.errors import UnknownNameError, UnsupportedSqlError, UsageError
 from tacit.estimate.functional import Vector
-from tacit.sql.bind import Bound, Key
+from tacit.sql.bind import Bound, GroupKey
 from tacit.sql.explain import describe
 from tacit.sql.formula import Formula
 from tacit.sql.meaning import Meaning, meaning_of
@@ -31,7 +31,7 @@ from tacit.sql.printing import print_query
 from tacit.sql.report_tables import reports_of
 from tacit.sql.rounds import Round
 
-__all__ = ["Contributions", "Page", "Report", "contributions_to"]
+__all__ = ["Contributions", "Page", "ShownReport", "contributions_to"]
 
 ORDERS: tuple[Order, ...] = get_args(Order)
 
@@ -66,7 +66,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Report:
+class ShownReport:
     """One code of a person, and its meaning."""
 
     service: str
@@ -101,7 +101,7 @@ class Contributions:
 
     measures: list[tuple[str, str]]
     columns: dict[str, list[int]]
-    rows: list[tuple[int | str, list[float], list[Report]]]
+    rows: list[tuple[int | str, list[float], list[ShownReport]]]
     people: int
     before: list[float]
     totals: list[float]
@@ -115,7 +115,7 @@ def contributions_to(bound: Bound, people: People, group: Mapping[str, Any], pag
     classes, values = _locate_group(bound, group)
     formulas: dict[str, Formula] = {}
     for (name, output), formula in zip(bound.outputs, bound.formulas(classes), strict=False):
-        if isinstance(formula, Formula) and not isinstance(output, Key):
+        if isinstance(formula, Formula) and not isinstance(output, GroupKey):
             formulas[name] = formula
         elif formula is not None:
             message = f"{name} is a quantile, which is not a sum of contributions. Ask for COUNT, SUM or AVG."
@@ -213,7 +213,7 @@ class _Reader:
         [count, *totals] = [float(numbers_of(column)[0]) for column in table.columns]
         return int(count), self._round.weight * np.array(totals)
 
-    def rows(self, page: Page) -> list[tuple[int | str, list[float], list[Report]]]:
+    def rows(self, page: Page) -> list[tuple[int | str, list[float], list[ShownReport]]]:
         """Return the tuples of a page."""
         query = self._ranking(page, limit=page.limit, offset=page.offset)
         [people, *measures] = self._engine.fetch(*print_query(query), self._uploads).to_pydict().values()
@@ -228,9 +228,9 @@ class _Reader:
         measures = self._plan.decoding.measures
         return Ranking(self._plan.people, measures, page.measure, page.order, page.descending, limit, offset)
 
-    def _reports(self, people: list[Any]) -> dict[Any, list[Report]]:
+    def _reports(self, people: list[Any]) -> dict[Any, list[ShownReport]]:
         """Return all reports of some people."""
-        reports: dict[Any, list[Report]] = {person: [] for person in people}
+        reports: dict[Any, list[ShownReport]] = {person: [] for person in people}
         if not people:
             return reports
         for source, stored in zip(self._plan.scope.sources, self._round.stored, strict=True):
@@ -242,5 +242,7 @@ class _Reader:
                 channel, code = int(row["channel"]), int(row["code"])
                 public = {column.name: row[column.name] for column in service.public}
                 meaning = meaning_of(stored.service, channel, code)
-                reports[row[service.key]].append(Report(service.name, int(row["slot"]), channel, code, meaning, public))
+                reports[row[service.key]].append(
+                    ShownReport(service.name, int(row["slot"]), channel, code, meaning, public)
+                )
         return reports

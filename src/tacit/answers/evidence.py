@@ -20,7 +20,7 @@ from tacit.estimate.functional import Functional, Term, Vector
 from tacit.model.bounds import mean_bounds
 from tacit.model.model import Model
 from tacit.model.reports import Reports, Services
-from tacit.model.stored import Fetched, Models
+from tacit.model.stored import FetchedReports, Models
 from tacit.sql.bind import Bound
 from tacit.sql.composite import Leaf
 from tacit.sql.plan import Plan
@@ -29,7 +29,7 @@ from tacit.sql.rounds import Round
 from tacit.sql.stored_types import StoredTypes
 from tacit.sql.totals import Total
 
-__all__ = ["Sample", "samples_of"]
+__all__ = ["RoundSample", "samples_of"]
 
 MOST_CLASSES = 64
 """Maximum combinations of public values and panel rounds that a question may distinguish."""
@@ -40,7 +40,7 @@ SURELY = 7.0
 
 def samples_of(
     bound: Bound, people: People, known: Models, columns: Sequence[Leaf], *, every: bool = False
-) -> list[Sample]:
+) -> list[RoundSample]:
     """Return a sample for each round, with its tiers merged; the rounds of a panel are one sample.
 
     It has the pairs of attributes of two services that the columns read, or ``every`` pair.
@@ -55,7 +55,7 @@ def samples_of(
 
 def _sample(
     bound: Bound, parts: list[tuple[Round, StoredTypes]], known: Models, totals: Sequence[Total], *, every: bool
-) -> Sample:
+) -> RoundSample:
     plans = [Plan(bound.scope, round_, totals, [], bound.public, bound.conditions, types) for round_, types in parts]
     services = Services(tuple(stored.service for stored in parts[0][0].stored))
     designs = {round_.labels["round"]: round_.design for round_, _ in parts if round_.design}
@@ -63,20 +63,20 @@ def _sample(
     stored = [round_.stored[0] for round_, _ in parts]
     if plain and len(services.services) == 1 and len(designs) < 2:
         model = known.of_service([(source.service, source.table, source.rollup is not None) for source in stored])
-        return Sample(services, model, plans[0], (tuple(designs),), designs)
+        return RoundSample(services, model, plans[0], (tuple(designs),), designs)
     read = [services.functional(piece.functional) for total in totals for piece in total.pieces]
     attributes = None if every else frozenset(i for functional in read for i in functional.attributes)
     statements = [print_query(plan.code_counts) for plan in plans]
     key = tuple(text for text, _ in statements), repr([parameters for _, parameters in statements]), attributes
 
-    def fetch() -> Fetched:
+    def fetch() -> FetchedReports:
         return _fetch(bound, plans, known)
 
     model, classes = known.of(key, fetch, attributes)
-    return Sample(services, model, plans[0], classes, designs)
+    return RoundSample(services, model, plans[0], classes, designs)
 
 
-def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> Fetched:
+def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> FetchedReports:
     """Return the reports of all tiers or rounds of a panel, with numbers for the combinations of public values.
 
     The round of a panel is the last public value.
@@ -108,11 +108,11 @@ def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> Fetched:
         )
         raise UnsupportedSqlError(message, code="not-consistent", text=bound.scope.text)
     rounds = {plan.round.labels["round"] for plan in plans if plan.round.design}
-    return Fetched(tuple(parts), tuple(classes), in_order=len(classes) == len(rounds) > 1)
+    return FetchedReports(tuple(parts), tuple(classes), in_order=len(classes) == len(rounds) > 1)
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class RoundSample:
     """The people of one round, or of all rounds of a panel: their model, and the public values of each of its classes.
 
     The public values are those of keys, whether guards hold, and public measures, in the order of the plan; then a

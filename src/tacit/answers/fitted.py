@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.answers.evidence import Sample, samples_of
+from tacit.answers.evidence import RoundSample, samples_of
 from tacit.answers.fitted_quantiles import fitted_quantiles, quantile_anchors
 from tacit.answers.labels import label_rows
 from tacit.answers.people import People
-from tacit.answers.rows import Pending, Row, finish, pending_of
+from tacit.answers.rows import PendingEstimate, Row, finish, pending_of
 from tacit.answers.run import unbiased_estimates
 from tacit.errors import UnsupportedSqlError, UsageError
 from tacit.estimate.answer import Answer, Options
@@ -109,7 +109,7 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     return Answer(names, shown, notes=[*lines, *bound.notes()], plan=plan, estimates=estimates)
 
 
-def _notes(samples: Sequence[Sample], sets: Sequence[tuple[int, ...]], fitted: Sequence[_Fitted]) -> list[str]:
+def _notes(samples: Sequence[RoundSample], sets: Sequence[tuple[int, ...]], fitted: Sequence[_Fitted]) -> list[str]:
     """Return the notes of a fitted answer."""
     many = [face for face in sets if len(face) > 2]
     wider = any(sample.model.faces(face) for sample in samples for face in many)
@@ -138,8 +138,8 @@ def _notes(samples: Sequence[Sample], sets: Sequence[tuple[int, ...]], fitted: S
 
 def _estimates(
     columns: Sequence[Formula],
-    samples: Sequence[Sample],
-    anchors: Sequence[Pending | None],
+    samples: Sequence[RoundSample],
+    anchors: Sequence[PendingEstimate | None],
     values: tuple[Any, ...],
     stated: dict[tuple[Any, ...], dict[int, float]],
 ) -> list[_Fitted]:
@@ -193,7 +193,7 @@ def _bounds(
     column: Formula,
     by_sample: Sequence[Sequence[Functional]],
     slopes: Sequence[Functional | None],
-    samples: Sequence[Sample],
+    samples: Sequence[RoundSample],
     count: int,
 ) -> tuple[float, float]:
     """Return the range in which a column must lie for any population."""
@@ -219,7 +219,7 @@ def _quickly_known(slopes: Sequence[Sequence[Functional | None]]) -> list[int]:
     return [place for place, width in enumerate(widths) if width == 1 or len(several) <= MOST_WIDE]
 
 
-def _own_errors(slopes: Sequence[Sequence[Functional | None]], samples: Sequence[Sample]) -> list[float]:
+def _own_errors(slopes: Sequence[Sequence[Functional | None]], samples: Sequence[RoundSample]) -> list[float]:
     """Return the errors of the fit, by the delta method; models are independent of each other."""
     squares = [0.0] * len(slopes)
     for number, sample in enumerate(samples) if slopes else ():
@@ -234,7 +234,7 @@ def _own_errors(slopes: Sequence[Sequence[Functional | None]], samples: Sequence
 
 
 @dataclass(frozen=True)
-class _Fitted(Pending):
+class _Fitted(PendingEstimate):
     """A column's fitted value, at a level that is not known yet, and the basis of its error.
 
     Where the reports have an unbiased estimate, the stated error has three parts: the fit's own error, which assumes
@@ -248,7 +248,7 @@ class _Fitted(Pending):
     value: float
     error: float
     people: int
-    anchor: Pending | None
+    anchor: PendingEstimate | None
     bounds: tuple[float, float]
     linear: bool
     curved: bool

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.answers.evidence import Sample
+from tacit.answers.evidence import RoundSample
 from tacit.answers.people import People
 from tacit.answers.quantiles import PendingQuantile, fetch_quantiles
-from tacit.answers.rows import Pending
+from tacit.answers.rows import PendingEstimate
 from tacit.answers.sums import Values
 from tacit.errors import UnanswerableError
 from tacit.estimate.estimate import Estimate, t_quantile
@@ -41,7 +41,7 @@ def quantile_anchors(
 def fitted_quantiles(
     quantiles: Sequence[Quantile],
     anchors: Sequence[dict[Values, list[PendingQuantile]]],
-    samples: Sequence[Sample],
+    samples: Sequence[RoundSample],
     values: Values,
 ) -> list[FittedQuantile]:
     """Return quantiles within a public group."""
@@ -57,7 +57,7 @@ def fitted_quantiles(
 
 
 @dataclass(frozen=True, eq=False)
-class FittedQuantile(Pending):
+class FittedQuantile(PendingEstimate):
     """A quantile of the fit; without an unbiased estimate, the interval is the whole range."""
 
     quantile: Quantile

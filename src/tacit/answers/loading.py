@@ -7,13 +7,13 @@ import pyarrow as pa
 from tacit.answers.catalog import C, Catalog
 from tacit.encode.assigned import assignment_of
 from tacit.encode.reports import ReportTable, report_table
-from tacit.engines.base import Batch
+from tacit.engines.base import ReportBatch
 from tacit.errors import ReportError
 
 __all__ = ["batch_of"]
 
 
-def batch_of(catalog: Catalog[C], name: str, table: pa.Table | ReportTable, key: str | None) -> Batch:
+def batch_of(catalog: Catalog[C], name: str, table: pa.Table | ReportTable, key: str | None) -> ReportBatch:
     """Return a batch to store; refuse reports of unknown collections, and reports that break a contract's rules.
 
     ``key`` is the key that assigned views and seeds. A collector has validated its reports already.
@@ -38,4 +38,4 @@ def batch_of(catalog: Catalog[C], name: str, table: pa.Table | ReportTable, key:
         for service in tier.schema.services
     ]
     service = compiled.service
-    return Batch(report_table(collection.id, service.name), service, checked.arrow, tiers, checked.rows_before)
+    return ReportBatch(report_table(collection.id, service.name), service, checked.arrow, tiers, checked.rows_before)

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from sqlglot import exp
 
-from tacit.answers.sums import Sums, SumsRequest, fetch_sums
+from tacit.answers.sums import GroupSums, SumsRequest, fetch_sums
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError, UsageError
 from tacit.estimate.functional import Functional, Vector
@@ -86,7 +86,7 @@ class People:
             variance = max(variance, self.planned_variance(terms, sums[()]))
         return math.sqrt(variance) if variance >= 0 else math.nan, freedom
 
-    def planned_variance(self, terms: Terms, sums: Sums) -> float:
+    def planned_variance(self, terms: Terms, sums: GroupSums) -> float:
         """Return the variance of a combination over uniform records; 0 where it cannot be predicted.
 
         Pieces under different public conditions are treated as independent: each covers other people.

@@ -22,8 +22,8 @@ from sqlglot import exp
 
 from tacit.answers.batches import in_batches
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People
-from tacit.answers.rows import Pending
-from tacit.answers.sums import Fetch, Sums, SumsRequest, Values, fetch_by_code, fetch_sums
+from tacit.answers.rows import PendingEstimate
+from tacit.answers.sums import Fetch, GroupSums, SumsRequest, Values, fetch_by_code, fetch_sums
 from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.estimate.functional import Vector
 from tacit.estimate.isotonic import isotonic, isotonic_rows
@@ -258,7 +258,7 @@ def fetch_quantiles(
 class _Test:
     """The location of a test's sums."""
 
-    sums: Sums
+    sums: GroupSums
     place: int
     shifts: Sequence[Shifts]
 
@@ -308,7 +308,7 @@ class _Alike:
             spread(len(quantile.totals), MEASURED).tolist(),
         )
 
-    def _covariance(self, sums: Sums, spots: Sequence[int], share: float) -> Vector:
+    def _covariance(self, sums: GroupSums, spots: Sequence[int], share: float) -> Vector:
         """Return the covariance of tests u <= v, of which h_u h_v = (1 - q) h_u - q h_v + q h_last, without noise."""
         squares = self.members[0].squares
         tests = sums.totals[list(spots)]
@@ -322,7 +322,7 @@ class _Alike:
 
 
 @dataclass(frozen=True, eq=False)
-class PendingQuantile(Pending):
+class PendingQuantile(PendingEstimate):
     """A quantile whose level is not known yet."""
 
     people: People

@@ -11,12 +11,12 @@ import numpy as np
 from tacit.estimate.functional import Vector
 
 if TYPE_CHECKING:
-    from tacit.answers.sums import Sums
+    from tacit.answers.sums import GroupSums
 
 __all__ = ["across_rounds", "effective_over_rounds"]
 
 
-def across_rounds(sums: Sums, gradients: Vector, place: list[int]) -> Vector:
+def across_rounds(sums: GroupSums, gradients: Vector, place: list[int]) -> Vector:
     """Bound what the covariance between a panel's rounds adds to the variances of combinations.
 
     A person asked in one round is less likely to be asked in another. With h(r) a person's contribution to the
@@ -37,7 +37,7 @@ def across_rounds(sums: Sums, gradients: Vector, place: list[int]) -> Vector:
     return sums.design.repulsion * np.maximum(bound, 0.0)
 
 
-def _squares(sums: Sums, gradients: Vector, place: list[int]) -> Vector:
+def _squares(sums: GroupSums, gradients: Vector, place: list[int]) -> Vector:
     """Return sums over a round's people of squared combinations, around the mean if the number of people is known."""
     moments = np.zeros((len(place), len(place)))
     for a, b in itertools.product(range(len(place)), repeat=2):
@@ -49,7 +49,7 @@ def _squares(sums: Sums, gradients: Vector, place: list[int]) -> Vector:
     return squares
 
 
-def effective_over_rounds(parts: Sequence[Sums], gradient: Vector, place: list[int]) -> float:
+def effective_over_rounds(parts: Sequence[GroupSums], gradient: Vector, place: list[int]) -> float:
     """Return the effective number of reports behind a combination of totals over several rounds; 0 if unknown.
 
     It is the squared sum of squares over the sum of fourth powers. Reports of different rounds are independent, so both

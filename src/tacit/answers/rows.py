@@ -15,7 +15,7 @@ from tacit.sql.composite import Column, Composite
 from tacit.sql.formula import Formula
 from tacit.sql.modes import Mode
 
-__all__ = ["Pending", "PendingComposite", "Row", "after", "finish", "pending_of", "possible_notes"]
+__all__ = ["PendingComposite", "PendingEstimate", "Row", "after", "finish", "pending_of", "possible_notes"]
 
 MOST_COMPARED, MOST_NAMED = 1_000, 12
 """Maximum rows compared to find those that could be among the first, and maximum names in a note."""
@@ -51,7 +51,7 @@ def after(formula: Formula, estimate: Estimate) -> Estimate:
     )
 
 
-class Pending(ABC):
+class PendingEstimate(ABC):
     """An estimate whose level is not known yet: it may depend on the number of estimates."""
 
     @abstractmethod
@@ -59,7 +59,7 @@ class Pending(ABC):
         """Return the estimate."""
 
 
-def pending_of(column: Column | None, parts: Sequence[Pending]) -> Pending | None:
+def pending_of(column: Column | None, parts: Sequence[PendingEstimate]) -> PendingEstimate | None:
     """Return a column computed from parts; None for a column of GROUP BY."""
     if column is None:
         return None
@@ -67,11 +67,11 @@ def pending_of(column: Column | None, parts: Sequence[Pending]) -> Pending | Non
 
 
 @dataclass(frozen=True, eq=False)
-class PendingComposite(Pending):
+class PendingComposite(PendingEstimate):
     """A column of several parts. Its interval follows from theirs, all of which hold at once (Bonferroni)."""
 
     column: Composite
-    parts: tuple[Pending, ...]
+    parts: tuple[PendingEstimate, ...]
 
     def at(self, level: float) -> Estimate:
         """Return the estimate; its error is half of the interval over the normal quantile."""
@@ -105,9 +105,9 @@ def finish(bound: Bound, rows: list[Row], options: Options) -> list[list[Any]]:
     rows.sort(key=lambda row: tuple((value is None, str(type(value)), value) for value in row[0]))
     level, width = options.confidence, len(bound.names)
     if options.simultaneous:
-        count = sum(isinstance(cell, Pending) for _, row in rows for cell in row[:width])
+        count = sum(isinstance(cell, PendingEstimate) for _, row in rows for cell in row[:width])
         level = 1 - (1 - options.confidence) / max(1, count)
-    cells = [[cell.at(level) if isinstance(cell, Pending) else cell for cell in row] for _, row in rows]
+    cells = [[cell.at(level) if isinstance(cell, PendingEstimate) else cell for cell in row] for _, row in rows]
     chosen = bound.selection.apply(cells) if bound.selection.selects else cells
     return [row[:width] for row in chosen]
 

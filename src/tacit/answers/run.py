@@ -19,8 +19,8 @@ from tacit.answers.labels import label_rows
 from tacit.answers.notes import meaning_notes, tier_notes, weak_notes
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People, ReportProvenance, Terms, add_terms
 from tacit.answers.quantiles import PendingQuantile, fetch_quantiles
-from tacit.answers.rows import Pending, Row, after, finish, pending_of, possible_notes
-from tacit.answers.sums import Fetch, Sums, SumsRequest, Values, fetch_sums
+from tacit.answers.rows import PendingEstimate, Row, after, finish, pending_of, possible_notes
+from tacit.answers.sums import Fetch, GroupSums, SumsRequest, Values, fetch_sums
 from tacit.errors import TacitError, UnanswerableError
 from tacit.estimate.answer import Answer, Options, shift_text
 from tacit.estimate.estimate import Estimate
@@ -90,14 +90,14 @@ def explain_answer(answer: Answer, people: People, predict: Callable[[int], obje
 
 def unbiased_estimates(
     bound: Bound, people: People, options: Options, columns: Sequence[Formula]
-) -> list[dict[Values, Pending] | None]:
+) -> list[dict[Values, PendingEstimate] | None]:
     """Return the unbiased estimate of each column in each public group; None where the reports have none."""
     question = _Question(bound, people, options)
     alike: dict[Hashable, list[int]] = {}
     for place, column in enumerate(columns):
         key = tuple(piece.functional.attributes for total in column.totals for piece in total.pieces)
         alike.setdefault(key, []).append(place)
-    estimates: list[dict[Values, Pending] | None] = [None] * len(columns)
+    estimates: list[dict[Values, PendingEstimate] | None] = [None] * len(columns)
     for places in alike.values():
         with contextlib.suppress(UnanswerableError):
             made_of = in_batches([columns[i] for i in places], GROUPS_BY_CODE, GROUPS_AT_ONCE, question.by_public_group)
@@ -185,7 +185,7 @@ class _Question:
         self._plans += [(plan, list(plan.totals)) for plan in plans]
         return curves
 
-    def by_public_group(self, columns: Sequence[Formula], fetch: Fetch) -> list[dict[Values, Pending]] | None:
+    def by_public_group(self, columns: Sequence[Formula], fetch: Fetch) -> list[dict[Values, PendingEstimate]] | None:
         """Return estimates of columns in each public group; None where ``fetch`` has no sums for them."""
         people, bound = self.people, self.bound
         request = SumsRequest(people.squares([total for formula in columns for total in formula.totals]))
@@ -209,7 +209,7 @@ class _Question:
         self,
         formula: Formula,
         place: list[int],
-        sums: Sums,
+        sums: GroupSums,
         guards: Guards,
         level: float,
         shift: Callable[[], float],
@@ -238,14 +238,14 @@ class _Question:
             error = uneven_error(error, interval, level, freedom) if not math.isnan(result.value) else math.nan
         return Estimate(result.value, error, sums.count, level, freedom, interval=interval, origin=origin, shift=shift)
 
-    def _variance(self, sums: Sums, gradient: Vector, place: list[int]) -> float:
+    def _variance(self, sums: GroupSums, gradient: Vector, place: list[int]) -> float:
         """Return the variance of a combination of totals."""
         superpopulation = self.options.superpopulation
         if len(place) == 1 and gradient[0] == 1:
             return sums.variance(place[0], superpopulation=superpopulation)
         return sums.covariance(gradient[None, :], place, superpopulation=superpopulation).item()
 
-    def _note_tiers(self, sums: Sums, gradient: Vector, place: list[int]) -> None:
+    def _note_tiers(self, sums: GroupSums, gradient: Vector, place: list[int]) -> None:
         """Record each tier's share of the variance of the first estimate."""
         if self.tiers or not sums.parts or len({round_.labels["tier"] for round_ in self.people.rounds}) < 2:
             return
@@ -257,12 +257,12 @@ class _Question:
         for label, part in zip(sums.labels, parts, strict=True):
             self.tiers[label] = self.tiers.get(label, 0.0) + (part / total if total else 0.0)
 
-    def _covariance(self, sums: Sums, place: list[int]) -> Callable[[Vector], Vector]:
+    def _covariance(self, sums: GroupSums, place: list[int]) -> Callable[[Vector], Vector]:
         superpopulation = self.options.superpopulation
         return lambda rows: sums.covariance(rows, place, superpopulation=superpopulation)
 
 
-def _totals_of(people: People, formula: Formula, sums: Sums, place: list[int]) -> list[Dual]:
+def _totals_of(people: People, formula: Formula, sums: GroupSums, place: list[int]) -> list[Dual]:
     """Return the totals of a formula, with their noise where the value depends on it."""
     totals = [float(sums.totals[index]) for index in place]
     if not formula.corrects or sums.count < 2 or people.is_exact:
@@ -281,13 +281,13 @@ def value_of(people: People, formula: Formula, totals: list[float], conditions: 
 
 
 @dataclass(frozen=True, eq=False)
-class _Pending(Pending):
+class _Pending(PendingEstimate):
     """An estimate whose level is not known yet: it may depend on the number of estimates."""
 
     question: _Question
     formula: Formula
     place: list[int]
-    sums: Sums
+    sums: GroupSums
     guards: Guards
     shifts: Sequence[Shifts]
 

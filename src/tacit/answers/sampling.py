@@ -24,7 +24,7 @@ from tacit.estimate.blocks import Way, known_row, rows_of_codes
 from tacit.estimate.functional import Vector
 from tacit.estimate.tallies import Tallies
 
-__all__ = ["CodeCounts", "Part", "Sample", "Stack", "enough_codes", "sample_parts"]
+__all__ = ["GroupedCodes", "Part", "Sample", "Stack", "enough_codes", "sample_parts"]
 
 LEAST = 16
 """Minimum codes sampled from a view, however small its share in the variance."""
@@ -43,7 +43,7 @@ MOST_NUMBERS = 2**40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CodeCounts:
+class GroupedCodes:
     """The engine's sums, in the order of codes: a row per code and public group; the first column counts people."""
 
     codes: Codes
@@ -95,7 +95,7 @@ class Part:
     is_sample: bool
 
 
-def sample_parts(channel: Channel, counts: CodeCounts, read: Mapping[int, float], quota: int) -> Iterator[Part]:
+def sample_parts(channel: Channel, counts: GroupedCodes, read: Mapping[int, float], quota: int) -> Iterator[Part]:
     """Yield samples of all views, with about as many codes in total as the quota.
 
     ``read`` has the views that the question reads, each with its share in the variance. All codes of any other view

@@ -26,11 +26,11 @@ from tacit.sql.scope import LABELS, BoundColumn, Scope
 from tacit.sql.stored_types import StoredTypes
 from tacit.sql.totals import Piece, Total
 
-__all__ = ["Fetch", "Sums", "SumsRequest", "Values", "fetch_by_code", "fetch_sums", "over_rounds", "stored_types"]
+__all__ = ["Fetch", "GroupSums", "SumsRequest", "Values", "fetch_by_code", "fetch_sums", "over_rounds", "stored_types"]
 
 Fetch = Callable[
     ["JoinedReports", "SumsRequest", Sequence[BoundColumn], Sequence[exp.Expr]],
-    "tuple[dict[Values, Sums], list[Plan]] | None",
+    "tuple[dict[Values, GroupSums], list[Plan]] | None",
 ]
 """From people, request, keys and conditions to sums and plans."""
 
@@ -91,7 +91,7 @@ class SumsRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class GroupSums:
     """One group's sums: people, totals, products of totals, fourth powers."""
 
     count: int
@@ -101,12 +101,12 @@ class Sums:
     noisy: tuple[bool, ...]
     request: SumsRequest
     label: str = ""
-    parts: tuple[Sums, ...] = ()
+    parts: tuple[GroupSums, ...] = ()
     design: Design | None = None
     """How a panel chose these people."""
     _moments: dict[tuple[int, ...], tuple[Vector, Vector]] = field(default_factory=dict, init=False)
 
-    def of_panel(self, design: Design) -> Sums:
+    def of_panel(self, design: Design) -> GroupSums:
         """Return the sums over all members of a panel, of whom these people are a random sample.
 
         Each stands for ``weight`` people. The variance then includes who was asked, and nothing is known without error.
@@ -131,9 +131,9 @@ class Sums:
         """Tiers of the parts."""
         return [part.label for part in self.parts]
 
-    def plus(self, other: Sums) -> Sums:
+    def plus(self, other: GroupSums) -> GroupSums:
         """Return the sums over two rounds or tiers, whose reports are drawn independently."""
-        return Sums(
+        return GroupSums(
             self.count + other.count,
             self.totals + other.totals,
             {pair: value + other.products[pair] for pair, value in self.products.items()},
@@ -300,7 +300,7 @@ class JoinedReports(Protocol):
 
 def fetch_sums(
     people: JoinedReports, request: SumsRequest, keys: Sequence[BoundColumn], conditions: Sequence[exp.Expr]
-) -> tuple[dict[Values, Sums], list[Plan]]:
+) -> tuple[dict[Values, GroupSums], list[Plan]]:
     """Return the sums of each group of public values, over all rounds, and the plans that were run."""
     fetched = fetch_by_code(people, request, keys, conditions)
     if fetched is not None:
@@ -320,7 +320,7 @@ def _plans_of(
 
 def fetch_by_code(
     people: JoinedReports, request: SumsRequest, keys: Sequence[BoundColumn], conditions: Sequence[exp.Expr]
-) -> tuple[dict[Values, Sums], list[Plan]] | None:
+) -> tuple[dict[Values, GroupSums], list[Plan]] | None:
     """Return sums and plans as `fetch_sums` does, for any number of totals; None where sums by code do not suffice."""
     pairs = sorted(request.pairs)
     plans, by_round = [], []
@@ -333,7 +333,7 @@ def fetch_by_code(
         squared, noisy, tier = sorted({i for i, _ in pairs}), way.noisy(), plan.round.labels["tier"]
         by_round.append(
             {
-                values: Sums(
+                values: GroupSums(
                     moment.count,
                     moment.totals,
                     dict(zip(pairs, moment.products.tolist(), strict=True)),
@@ -353,9 +353,9 @@ BY_CODE = (plan_by_code, plan_code_values)
 """Ways to compute totals from sums by code: from tables of the views or, for other decoders, code by code."""
 
 
-def over_rounds(by_round: Sequence[dict[Values, Sums]], rounds: Sequence[Round]) -> dict[Values, Sums]:
+def over_rounds(by_round: Sequence[dict[Values, GroupSums]], rounds: Sequence[Round]) -> dict[Values, GroupSums]:
     """Add up the sums of rounds and tiers; those of a panel refer to all its members."""
-    total: dict[Values, Sums] = {}
+    total: dict[Values, GroupSums] = {}
     for by_group, round_ in zip(by_round, rounds, strict=True):
         for values, sums in by_group.items():
             of_round = sums.of_panel(round_.design) if round_.design else sums
@@ -376,7 +376,7 @@ def stored_types(engine: Engine, rounds: Sequence[Round]) -> list[StoredTypes]:
     return [StoredTypes(text, anywhere) for text in texts]
 
 
-def _sum_in_engine(engine: Engine, plan: Plan, request: SumsRequest) -> dict[Values, Sums]:
+def _sum_in_engine(engine: Engine, plan: Plan, request: SumsRequest) -> dict[Values, GroupSums]:
     """Let the engine join reports with contributions and add up."""
     query = plan.sums
     table = engine.fetch(*print_query(query), plan.uploads(engine.codes, engine.whole_alphabet))
@@ -385,7 +385,7 @@ def _sum_in_engine(engine: Engine, plan: Plan, request: SumsRequest) -> dict[Val
     first = 1 + len(query.measures)
     second = first + len(query.pairs)
     return {
-        values: Sums(
+        values: GroupSums(
             int(row[0]),
             row[1:first],
             dict(zip(query.pairs, row[first:second].tolist(), strict=True)),

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from tacit.answers.evidence import Sample, samples_of
+from tacit.answers.evidence import RoundSample, samples_of
 from tacit.answers.question import Question
 from tacit.contract.schema import Service
 from tacit.errors import UnanswerableError, UnsupportedSqlError
@@ -69,7 +69,7 @@ def synthetic_people(
 class _Drawing:
     """Draws the people of one model."""
 
-    def __init__(self, sample: Sample, count: int, rng: np.random.Generator, progress: Progress | None) -> None:
+    def __init__(self, sample: RoundSample, count: int, rng: np.random.Generator, progress: Progress | None) -> None:
         self._sample, self._model, self._count, self._rng = sample, sample.model, count, rng
         self._services, self._first = sample.services.services, sample.services.first
         self._public = len(self._model.attributes) - 1

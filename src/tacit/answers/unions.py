@@ -19,7 +19,7 @@ from tacit.sql.grouping_sets import has_sets, questions_of
 from tacit.sql.parameters import fill, number_parameters
 from tacit.sql.parse import MAX_LENGTH, refuse_deep
 from tacit.sql.parse_spans import span_of
-from tacit.sql.ranks import Key, key_of, sort_rows
+from tacit.sql.ranks import SortKey, key_of, sort_rows
 from tacit.sql.selection import plain_cell, rows_of_limit
 
 __all__ = ["questions_in", "union_of"]
@@ -118,7 +118,7 @@ def _order_and_limit(statement: exp.Expr, rows: list[list[Any]], answer: Answer,
         message = "ORDER BY of several questions takes output columns, by name or position. Add it to SELECT."
         raise UnsupportedSqlError(message, code="unsupported-order", text=text, span=span_of(node))
 
-    keys: list[Key] = [key_of(item, position) for item in order.expressions] if order else []
+    keys: list[SortKey] = [key_of(item, position) for item in order.expressions] if order else []
     limit, offset = (rows_of_limit(statement.args.get(word), text) for word in ("limit", "offset"))
     chosen = sort_rows(rows, keys, plain_cell)[offset or 0 :]
     return chosen if limit is None else chosen[:limit]

@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit.answers.code_cache import cached_counts
 from tacit.contract.contract import ServiceContract
-from tacit.engines.base import Batch, Engine
+from tacit.engines.base import Engine, ReportBatch
 from tacit.estimate.answer import Answer
 from tacit.estimate.evenness import evenness_of
 from tacit.model.stored import code_counts
@@ -60,7 +60,7 @@ class Watch:
         self._seen: dict[str, Seen] = {}
         self._more: dict[str, int] = {}
 
-    def note_growth(self, batches: Iterable[Batch]) -> None:
+    def note_growth(self, batches: Iterable[ReportBatch]) -> None:
         """Record that reports were added."""
         with self._lock:
             for batch in batches:

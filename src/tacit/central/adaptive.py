@@ -21,7 +21,7 @@ import numpy as np
 from tacit.central.body import Body
 from tacit.central.boxes import Boxes, Parents
 from tacit.central.charges import Charge
-from tacit.central.noise import Ints, Laplace, Source
+from tacit.central.noise import Ints, Laplace, NoiseSource
 from tacit.central.records import Records
 from tacit.central.sparse import unravel
 from tacit.contract.schema import Service
@@ -42,7 +42,7 @@ MOST = 2**20
 """Maximum boxes of a grid, whatever the noise."""
 
 
-def noisy_total(records: Records, epsilon: Fraction, source: Source) -> int:
+def noisy_total(records: Records, epsilon: Fraction, source: NoiseSource) -> int:
     """Return the noisy number of rows, for `TOTAL_SHARE` of a budget."""
     [count] = source.noisy(np.array([len(records)], dtype=np.int64), Laplace(epsilon * TOTAL_SHARE))
     return max(1, int(count))
@@ -85,11 +85,11 @@ class Adaptive:
             Charge(half, "release: their parts"),
         ]
 
-    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+    def run(self, records: Records, epsilon: Fraction, source: NoiseSource) -> Body:
         """Return the noisy parts."""
         return self.with_total(records, epsilon, source, noisy_total(records, epsilon, source))
 
-    def with_total(self, records: Records, epsilon: Fraction, source: Source, people: int) -> Body:
+    def with_total(self, records: Records, epsilon: Fraction, source: NoiseSource, people: int) -> Body:
         """Return the noisy parts, given the noisy number of people."""
         law = Laplace((1 - TOTAL_SHARE) * epsilon / 2)
         cells, counts = records.occupied

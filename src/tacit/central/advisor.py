@@ -21,7 +21,7 @@ from tacit.contract.schema import Schema, Service
 from tacit.errors import LayoutError, UsageError
 from tacit.estimate.functional import Functional
 
-__all__ = ["Advice", "Trial", "advise", "random_ranges", "try_methods"]
+__all__ = ["Advice", "MethodTrial", "advise", "random_ranges", "try_methods"]
 
 RANGES = 200
 """Random ranges that methods are tried on."""
@@ -40,7 +40,7 @@ HIERARCHICAL_CELLS = 2**16
 
 
 @dataclass(frozen=True)
-class Trial:
+class MethodTrial:
     """A method's result on a table: mean absolute and relative error of random ranges, and coverage of intervals."""
 
     method: str
@@ -56,7 +56,7 @@ class Advice:
     method: str
     why: str
     expected: dict[str, float]
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[MethodTrial, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"use method={self.method!r}: {self.why}"]
@@ -132,21 +132,21 @@ def random_ranges(sizes: tuple[int, ...], count: int, source: np.random.Generato
     return functionals
 
 
-def try_methods(table: Any, service: Service, epsilon: BudgetLike) -> list[Trial]:
+def try_methods(table: Any, service: Service, epsilon: BudgetLike) -> list[MethodTrial]:
     """Try every method on a table, which must not be private: the result itself has no noise."""
     records = Records.read(table, service)
     ranges = random_ranges(records.sizes, RANGES, np.random.default_rng(0))
     truth = np.array([records.evaluate(functional).sum() for functional in ranges])
     floor = 0.001 * len(records)
 
-    def run_trial(name: str, releases: int) -> Trial:
+    def run_trial(name: str, releases: int) -> MethodTrial:
         method, budget = method_of(name, {}), parse_epsilon(epsilon)
         method.charges(service, budget)  # refuses services that it cannot release
         bodies = [method.run(records, budget, OpenDp()) for _ in range(releases)]
         off = np.abs(np.array([[body.value(functional) for functional in ranges] for body in bodies]) - truth)
         errors = np.array([bodies[0].deviation(functional)[0] for functional in ranges])
         relative = float((off / np.maximum(truth, floor)).mean())
-        return Trial(name, float(off.mean()), relative, float(np.mean(off[0] <= 1.96 * errors)))
+        return MethodTrial(name, float(off.mean()), relative, float(np.mean(off[0] <= 1.96 * errors)))
 
     trials = {}
     for name in METHODS:

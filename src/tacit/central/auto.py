@@ -21,7 +21,7 @@ from tacit.central.body import Body
 from tacit.central.charges import Charge
 from tacit.central.marginals import Marginals
 from tacit.central.multiscale import Multiscale, fits_multiscale
-from tacit.central.noise import Source
+from tacit.central.noise import NoiseSource
 from tacit.central.records import Records
 from tacit.contract.schema import Service
 
@@ -65,7 +65,7 @@ class Auto:
             Charge(epsilon * (1 - TOTAL_SHARE), "release: blue, levels of a tree, or boxes and their parts"),
         ]
 
-    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+    def run(self, records: Records, epsilon: Fraction, source: NoiseSource) -> Body:
         """Return the release by the chosen method."""
         if is_wide(records.service):
             return Marginals().run(records, epsilon, source)

@@ -22,9 +22,9 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from tacit.central.body import Body, Table
+from tacit.central.body import Body, SummedTable
 from tacit.central.charges import Charge
-from tacit.central.noise import Ints, Laplace, Source
+from tacit.central.noise import Ints, Laplace, NoiseSource
 from tacit.central.records import Records
 from tacit.central.shares import Shares, service_shares
 from tacit.contract.budget import read_fraction
@@ -63,7 +63,7 @@ class Blue:
             raise LayoutError(message, code="domain-too-large")
         return [Charge(epsilon, "release: all views of blue")]
 
-    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+    def run(self, records: Records, epsilon: Fraction, source: NoiseSource) -> Body:
         """Return the noisy views."""
         shares = service_shares(records.service)
         views = Views(records.sizes, epsilon, [(share.levels, share.shares) for share in shares])
@@ -110,8 +110,8 @@ class Views:
         return [BlueTree(levels, Shares(levels, shares, math.nan).weights) for levels, shares in self.attributes]
 
     @cached_property
-    def _tables(self) -> dict[tuple[int, ...], Table]:
-        return {depths: Table(counts) for depths, counts in self.counts.items()}
+    def _tables(self) -> dict[tuple[int, ...], SummedTable]:
+        return {depths: SummedTable(counts) for depths, counts in self.counts.items()}
 
     @cached_property
     def _ones(self) -> list[list[Vector]]:

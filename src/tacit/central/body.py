@@ -12,7 +12,7 @@ import pyarrow as pa
 from tacit.central.noise import Ints
 from tacit.estimate.functional import Functional, Vector
 
-__all__ = ["Body", "Table", "dot", "sum_over_cells"]
+__all__ = ["Body", "SummedTable", "dot", "sum_over_cells"]
 
 
 class Body(Protocol):
@@ -57,7 +57,7 @@ class Body(Protocol):
         ...
 
 
-class Table:
+class SummedTable:
     """A table with an axis for each attribute; sums over unused attributes are cached."""
 
     def __init__(self, numbers: Ints | Vector) -> None:

@@ -19,17 +19,17 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from tacit.central.body import Body, Table, sum_over_cells
+from tacit.central.body import Body, SummedTable, sum_over_cells
 from tacit.central.boxes import Boxes
 from tacit.central.charges import Charge
-from tacit.central.noise import Ints, Laplace, Source
+from tacit.central.noise import Ints, Laplace, NoiseSource
 from tacit.central.records import Records
 from tacit.central.sparse import unravel, visible_cells
 from tacit.contract.budget import read_fraction
 from tacit.contract.schema import Service
 from tacit.estimate.functional import Functional, Vector
 
-__all__ = ["DENSE", "Cells", "Grid"]
+__all__ = ["DENSE", "CellCounts", "Cells"]
 
 DENSE = 2**18
 """Up to this many cells, each gets its own noise: two seconds on a core."""
@@ -43,24 +43,24 @@ class Cells:
         """Return what it spends."""
         return [Charge(epsilon, "release: cells")]
 
-    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+    def run(self, records: Records, epsilon: Fraction, source: NoiseSource) -> Body:
         """Return the noisy counts."""
         law = Laplace(epsilon)
         if math.prod(records.sizes) <= DENSE:
-            return Grid(source.noisy(records.table(), law), law)
+            return CellCounts(source.noisy(records.table(), law), law)
         visible = visible_cells(records, law, source)
         places = unravel(visible.cells, records.sizes)
         return Boxes(records.sizes, places, places, visible.counts, law, threshold=visible.threshold)
 
 
-class Grid:
+class CellCounts:
     """A noisy count of every cell."""
 
     kind, unbiased = "cells", True
 
     def __init__(self, counts: Ints, law: Laplace) -> None:
         self.counts, self.law, self.sizes = counts, law, counts.shape
-        self._table = Table(counts)
+        self._table = SummedTable(counts)
 
     def value(self, functional: Functional) -> float:
         """Return the estimate of a functional's total."""

@@ -18,7 +18,7 @@ import numpy as np
 from sqlglot import exp
 
 from tacit.central.charges import Charge, Place
-from tacit.central.noise import Laplace, Source
+from tacit.central.noise import Laplace, NoiseSource
 from tacit.central.origin import single_estimate
 from tacit.central.records import Records
 from tacit.contract.budget import BudgetLike, parse_epsilon
@@ -46,7 +46,7 @@ class Data:
 
     records: Records
     spend: Spend
-    source: Source
+    source: NoiseSource
     place: Place = ()
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from tacit.central.body import Body
 from tacit.central.boxes import Boxes
 from tacit.central.charges import Charge
 from tacit.central.kdtree import median_cut
-from tacit.central.noise import Ints, Laplace, Source
+from tacit.central.noise import Ints, Laplace, NoiseSource
 from tacit.central.records import Records
 from tacit.central.sparse import unravel
 from tacit.central.tree import Tree
@@ -57,7 +57,7 @@ class HierarchicalKdTree:
         levels = [Charge(share, f"release: level {level} of the kd-tree") for level in range(self.height)]
         return [*levels, Charge(share, "release: its leaves")]
 
-    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+    def run(self, records: Records, epsilon: Fraction, source: NoiseSource) -> Body:
         """Return the noisy leaves."""
         law = Laplace(epsilon / (self.height + 1))
         tree, waiting, unevenness = Tree(records.sizes), [0], 1.0

@@ -21,7 +21,7 @@ from tacit.central.body import Body
 from tacit.central.boxes import Boxes
 from tacit.central.cells import DENSE
 from tacit.central.charges import Charge
-from tacit.central.noise import Ints, Laplace, Source
+from tacit.central.noise import Ints, Laplace, NoiseSource
 from tacit.central.records import Records
 from tacit.central.sparse import unravel, visible_cells
 from tacit.central.tree import Tree
@@ -60,7 +60,7 @@ class KdTree:
         """Return what it spends: half on cells, half on leaves."""
         return [Charge(epsilon / 2, "release: cells of the kd-tree"), Charge(epsilon / 2, "release: its leaves")]
 
-    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+    def run(self, records: Records, epsilon: Fraction, source: NoiseSource) -> Body:
         """Return the noisy leaves."""
         first, second = Laplace(epsilon / 2), Laplace(epsilon / 2)
         places, noisy = _cells(records, first, source)
@@ -73,7 +73,7 @@ class KdTree:
         return Boxes(records.sizes, tree.low, tree.high, leaf_counts, second, unevenness=spread)
 
 
-def _cells(records: Records, law: Laplace, source: Source) -> tuple[Ints, Ints]:
+def _cells(records: Records, law: Laplace, source: NoiseSource) -> tuple[Ints, Ints]:
     """Return cells, as rows of value indices, and their noisy counts; of many cells, those above a threshold."""
     size = math.prod(records.sizes)
     if size <= DENSE:

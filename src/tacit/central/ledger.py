@@ -19,7 +19,7 @@ from typing import Any
 
 from tacit.central.charges import Charge, Event, Spending
 from tacit.central.data import Data
-from tacit.central.noise import OpenDp, Source
+from tacit.central.noise import NoiseSource, OpenDp
 from tacit.central.records import Records
 from tacit.contract.amplification import parse_delta
 from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
@@ -246,7 +246,7 @@ class Ledger:
         with self._guard():
             return self._events(0)
 
-    def open(self, table: Any, service: Service | Schema, *, source: Source | None = None) -> Data:
+    def open(self, table: Any, service: Service | Schema, *, source: NoiseSource | None = None) -> Data:
         """Return a table behind this ledger: it can be counted and summed, and every answer is charged.
 
         Parameters

@@ -30,7 +30,7 @@ import pyarrow as pa
 from tacit.central.body import Body
 from tacit.central.charges import Charge
 from tacit.central.concentrated import ConcentratedBudget, PureBudget, largest_rho
-from tacit.central.noise import Gaussian, Ints, Laplace, Law, Source
+from tacit.central.noise import Gaussian, Ints, Laplace, Law, NoiseSource
 from tacit.central.records import Records
 from tacit.contract.amplification import parse_delta
 from tacit.contract.budget import BudgetLike, read_fraction
@@ -136,7 +136,7 @@ class Marginals:
         choice = for_pairs * CHOICE_SHARE if self.count(attributes) < math.comb(attributes, 2) else Fraction(0)
         return total - for_pairs, choice, for_pairs - choice
 
-    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+    def run(self, records: Records, epsilon: Fraction, source: NoiseSource) -> Body:
         """Return the noisy tables."""
         sizes, budget = records.sizes, self._budget(epsilon)
         single, choice, pairs = self._parts(len(sizes), budget.total)
@@ -170,7 +170,7 @@ class Marginals:
         return release
 
 
-def noisy_max(scores: Ints, epsilon: Fraction, source: Source) -> int:
+def noisy_max(scores: Ints, epsilon: Fraction, source: NoiseSource) -> int:
     """Return the place of the largest score, for epsilon.
 
     One record more must raise every score by 0 or 1: then noise of scale 1/epsilon on each is enough (report-noisy-max

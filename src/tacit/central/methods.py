@@ -17,7 +17,7 @@ from tacit.central.hierarchical import HierarchicalKdTree
 from tacit.central.kdtree import KdTree
 from tacit.central.marginals import Marginals
 from tacit.central.multiscale import Multiscale
-from tacit.central.noise import Source
+from tacit.central.noise import NoiseSource
 from tacit.central.records import Records
 from tacit.contract.schema import Service
 from tacit.errors import UnknownNameError, UsageError
@@ -32,7 +32,7 @@ class Method(Protocol):
         """Return what it spends, epsilon in total; refuse services it cannot release. Sees no data."""
         ...
 
-    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+    def run(self, records: Records, epsilon: Fraction, source: NoiseSource) -> Body:
         """Return the noisy numbers; everything it learns about the rows passes through the source."""
         ...
 

@@ -27,10 +27,10 @@ import numpy as np
 import pyarrow as pa
 
 from tacit.central.adaptive import TOTAL_SHARE, noisy_total
-from tacit.central.body import Body, Table, dot
+from tacit.central.body import Body, SummedTable, dot
 from tacit.central.charges import Charge
 from tacit.central.halving import Halving
-from tacit.central.noise import Ints, Laplace, Source
+from tacit.central.noise import Ints, Laplace, NoiseSource
 from tacit.central.records import Records
 from tacit.contract.budget import read_fraction
 from tacit.contract.schema import Service
@@ -94,11 +94,11 @@ class Multiscale:
             Charge(epsilon * (1 - TOTAL_SHARE), "release: levels of the tree"),
         ]
 
-    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+    def run(self, records: Records, epsilon: Fraction, source: NoiseSource) -> Body:
         """Return the noisy tree."""
         return self.with_total(records, epsilon, source, noisy_total(records, epsilon, source))
 
-    def with_total(self, records: Records, epsilon: Fraction, source: Source, people: int) -> NoisyTree:
+    def with_total(self, records: Records, epsilon: Fraction, source: NoiseSource, people: int) -> NoisyTree:
         """Return the noisy tree, given the noisy number of people."""
         tree = NoisyTree(records.sizes, epsilon, people)
         sums, sizes = tree.halving.sums(records.table()), tree.halving.sizes
@@ -176,8 +176,8 @@ class NoisyTree:
         return _Reading(count, spreads, residuals, noises)
 
     @cached_property
-    def _table(self) -> Table:
-        return Table(self.cell_estimates())
+    def _table(self) -> SummedTable:
+        return SummedTable(self.cell_estimates())
 
     def value(self, functional: Functional) -> float:
         """Return the estimate of a functional's total."""

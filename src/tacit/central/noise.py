@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from tacit.errors import PrivacyError, UsageError
 
-__all__ = ["Gaussian", "Ints", "Laplace", "Law", "OpenDp", "Source"]
+__all__ = ["Gaussian", "Ints", "Laplace", "Law", "NoiseSource", "OpenDp"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -140,7 +140,7 @@ def variance_of(scale: float) -> float:
     return 2 * math.exp(-1 / scale) / math.expm1(-1 / scale) ** 2
 
 
-class Source(Protocol):
+class NoiseSource(Protocol):
     """The source of noise: the one seam between algorithms and randomness, so that audits can replay every draw."""
 
     def noisy(self, numbers: Ints, law: Law) -> Ints:

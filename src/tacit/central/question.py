@@ -11,7 +11,7 @@ import numpy as np
 from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.labels import label_rows
 from tacit.answers.quantiles import FEW_CORRELATED, WIDE, Curve, Noise, interpolate, spread
-from tacit.answers.rows import Pending, Row, after, finish, pending_of
+from tacit.answers.rows import PendingEstimate, Row, after, finish, pending_of
 from tacit.central.body import Body
 from tacit.central.origin import ReleaseProvenance
 from tacit.contract.schema import Schema, Service
@@ -71,7 +71,7 @@ def _functional(total: Total, sizes: tuple[int, ...], text: str) -> Functional:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pending(Pending):
+class _Pending(PendingEstimate):
     """A column of a row, to be estimated at a level."""
 
     body: Body

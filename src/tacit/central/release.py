@@ -19,13 +19,13 @@ import pyarrow.parquet
 from tacit.central.blue import Views
 from tacit.central.body import Body
 from tacit.central.boxes import Boxes
-from tacit.central.cells import Grid
+from tacit.central.cells import CellCounts
 from tacit.central.concentrated import largest_rho
 from tacit.central.ledger import Ledger
 from tacit.central.marginals import MarginalTables
 from tacit.central.methods import method_of
 from tacit.central.multiscale import NoisyTree
-from tacit.central.noise import Ints, Laplace, Law, OpenDp, Source
+from tacit.central.noise import Ints, Laplace, Law, NoiseSource, OpenDp
 from tacit.central.question import ask
 from tacit.central.records import Records, released_service
 from tacit.central.synthetic import synthetic_rows
@@ -47,7 +47,7 @@ VERSION, WITH_DELTA = 1, 2
 KEY = b"tacit.release"
 """Key of the file's metadata."""
 
-BODIES: dict[str, type[Any]] = {body.kind: body for body in (Grid, Boxes, Views, MarginalTables, NoisyTree)}
+BODIES: dict[str, type[Any]] = {body.kind: body for body in (CellCounts, Boxes, Views, MarginalTables, NoisyTree)}
 
 
 @one_thread
@@ -58,7 +58,7 @@ def release(
     *,
     method: str = "auto",
     ledger: Ledger | None = None,
-    source: Source | None = None,
+    source: NoiseSource | None = None,
     **options: Any,
 ) -> Release:
     """Make a release of a table: charge the ledger, draw the noise, and return what may be published.
@@ -101,7 +101,7 @@ def release(
 class _Metered:
     """A source that remembers what was drawn: every call queries disjoint parts, so calls add up."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: NoiseSource) -> None:
         self.source, self.laws = source, list[Law]()
 
     def noisy(self, numbers: Ints, law: Law) -> Ints:

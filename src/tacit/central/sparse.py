@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.central.noise import Ints, Laplace, Source
+from tacit.central.noise import Ints, Laplace, NoiseSource
 from tacit.central.records import Records
 
 __all__ = ["Background", "Visible", "gap_scale", "unravel", "visible_cells"]
@@ -64,7 +64,7 @@ class Background:
         return cls(level, chance * squares + (1 - chance) * level**2)
 
 
-def visible_cells(records: Records, law: Laplace, source: Source) -> Visible:
+def visible_cells(records: Records, law: Laplace, source: NoiseSource) -> Visible:
     """Return the cells whose noisy counts reach the threshold."""
     occupied, counts = records.occupied
     empty = math.prod(records.sizes) - len(occupied)
@@ -97,7 +97,7 @@ def gap_scale(scale: float, threshold: int) -> float:
     return -1 / math.log1p(-chance) * (1 - SLACK)
 
 
-def _geometric(count: int, scale: float, source: Source) -> Ints:
+def _geometric(count: int, scale: float, source: NoiseSource) -> Ints:
     """Return geometric numbers: both halves of the discrete Laplace distribution are geometric.
 
     The library's draws end at the ends of 64 bits; ``~z`` is ``-z - 1`` there, too.
@@ -106,7 +106,7 @@ def _geometric(count: int, scale: float, source: Source) -> Ints:
     return np.where(drawn >= 0, drawn, ~drawn)
 
 
-def _appearing(empty: int, scale: float, source: Source) -> Ints:
+def _appearing(empty: int, scale: float, source: NoiseSource) -> Ints:
     """Return which empty cells appear, by their rank among all empty ones.
 
     Ranks are added up as Python's integers, because a few gaps of 2**60 and more do not fit 64 bits together; there are

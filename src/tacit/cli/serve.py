@@ -28,7 +28,7 @@ from tacit.engines.failures import opening
 from tacit.errors import UsageError
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
-from tacit.server.http.connections import Connection
+from tacit.server.http.connections import HttpConnection
 from tacit.server.http.request_log import LogFile, journal, say
 from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     if is_address(options.folder):  # several collectors share the store; the folder is for temporary files only
         options.store, options.folder = options.folder, ""
     read = [Collection.from_file(path) for path in options.collections]  # before anything is created
-    Connection.most = _most_connections(0 if options.pg_port is None else MOST_CONNECTIONS)
+    HttpConnection.most = _most_connections(0 if options.pg_port is None else MOST_CONNECTIONS)
     with ExitStack() as opened:
         file = opened.enter_context(journal(options.log))
         listening = opened.enter_context(listen(options.host, options.port))
@@ -206,7 +206,7 @@ def serve_app(
         ssl_certfile=certificate,
         ssl_keyfile=private_key,
         timeout_graceful_shutdown=4,
-        http=Connection,
+        http=HttpConnection,
         ws="none",
         server_header=False,
     )

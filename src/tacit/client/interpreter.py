@@ -16,7 +16,7 @@ from typing import Any
 from tacit.client.cells import LevelCells, ParityCells, cell_reader
 from tacit.client.coin import assign
 from tacit.client.dictionary import dictionary_values, sha256_of
-from tacit.client.record import BIAS, Column, Read
+from tacit.client.record import BIAS, AttributeEncoder, Read
 from tacit.client.shape import read_contract
 from tacit.client.steps import BITS, Draw, Step
 from tacit.client.views import ChannelSteps, View, count_draws, count_extras, expand, known_attributes, view_sizes
@@ -154,7 +154,7 @@ class _Service:
                 attribute["values"] = values
 
     @cached_property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[AttributeEncoder]:
         for attribute in self.attributes:
             if "dictionary" in attribute and "values" not in attribute:
                 message = (
@@ -162,7 +162,7 @@ class _Service:
                     "Fetch its file, and pass the bytes to load_dictionary."
                 )
                 raise SchemaError(message, code="dictionary-missing")
-        return [Column(self.name, attribute) for attribute in self.attributes]
+        return [AttributeEncoder(self.name, attribute) for attribute in self.attributes]
 
     def _pad(self, records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return the records followed by fillers: up to at_most, and in powers of two beyond."""

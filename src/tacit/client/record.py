@@ -17,7 +17,7 @@ from typing import Any, TypeGuard
 from tacit.client.labels import label_of, unit_of
 from tacit.errors import RecordError
 
-__all__ = ["BIAS", "Column", "Read", "bound_of", "is_person", "is_plain"]
+__all__ = ["BIAS", "AttributeEncoder", "Read", "bound_of", "is_person", "is_plain"]
 
 BIAS = 1 << 29
 """Added to value indices: small integers are faster in Python, and these still fit one machine word."""
@@ -36,7 +36,7 @@ _EPOCH = datetime.date(1970, 1, 1)
 Data = dict[str, Any]
 
 
-class Column:
+class AttributeEncoder:
     """One attribute: turns raw values into value indices plus BIAS, with the same work for every valid value."""
 
     def __init__(self, service: str, attribute: Data) -> None:

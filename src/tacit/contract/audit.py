@@ -19,7 +19,7 @@ from typing import Any
 
 from tacit.contract.budget import decimal_text, log_above, within
 from tacit.contract.contract import Channel, Contract
-from tacit.contract.oracles import Column, Oracle
+from tacit.contract.oracles import Extremes, Oracle
 from tacit.contract.readers import CentralLoss
 from tacit.tables.html import table_html
 
@@ -184,25 +184,25 @@ def _finite(loss: float) -> float | None:
     return loss if math.isfinite(loss) else None
 
 
-def every_column(oracle: Oracle) -> Iterator[Column]:
+def every_column(oracle: Oracle) -> Iterator[Extremes]:
     """Yield every column of a channel by visiting every cell and code; for small alphabets."""
     for code in range(oracle.alphabet):
         weights = [oracle.weight(cell, code) for cell in range(oracle.domain)]
         most, least = max(weights), min(weights)
-        yield Column(code, most, weights.index(most), least, weights.index(least))
+        yield Extremes(code, most, weights.index(most), least, weights.index(least))
 
 
-def _badness(column: Column) -> tuple[bool, Fraction]:
+def _badness(column: Extremes) -> tuple[bool, Fraction]:
     return column.ratio is None, column.ratio or Fraction(0)
 
 
-def _worst_column(oracle: Oracle) -> Column:
+def _worst_column(oracle: Oracle) -> Extremes:
     """Return the column with the largest ratio; impossible codes do not count, half-possible ones are unbounded."""
     columns = list(oracle.columns())
     if oracle.domain * oracle.alphabet <= ENUMERATE:
         columns += every_column(oracle)
     possible = [column for column in columns if column.most > 0]
-    return max(possible, key=_badness, default=Column(0, 1, 0, 1, 0))  # all-zero weights reveal nothing
+    return max(possible, key=_badness, default=Extremes(0, 1, 0, 1, 0))  # all-zero weights reveal nothing
 
 
 def _defect(oracle: Oracle) -> str:
@@ -217,7 +217,7 @@ def _audit_channel(service: str, reports: int, channel: Channel) -> ChannelAudit
     for view in channel.views:
         if view.oracle not in audits:
             flaw = view.oracle.flaw()
-            column = Column(0, 1, 0, 0, 0) if flaw else _worst_column(view.oracle)
+            column = Extremes(0, 1, 0, 0, 0) if flaw else _worst_column(view.oracle)
             audits[view.oracle] = ChannelAudit(
                 service,
                 channel.name,

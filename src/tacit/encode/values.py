@@ -22,7 +22,7 @@ from tacit.encode.keys import Ints
 from tacit.errors import RecordError, SchemaError
 from tacit.tables.compute import pc
 
-__all__ = ["OFF_STEP", "CategoryReader", "OrdinalReader", "Reader", "reader_of"]
+__all__ = ["OFF_STEP", "CategoryReader", "ColumnReader", "OrdinalReader", "reader_of"]
 
 OFF_STEP = 1e-6
 """Tolerance, in steps, within which a number counts as on a step: decimals have no exact doubles."""
@@ -39,7 +39,7 @@ def type_name(kind: pa.DataType) -> str:
 
 
 @dataclass(frozen=True)
-class Reader:
+class ColumnReader:
     """Reads one attribute's column, chunk by chunk."""
 
     service: str
@@ -87,7 +87,7 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class CategoryReader(Reader):
+class CategoryReader(ColumnReader):
     """Looks values up in the declared list."""
 
     attribute: Categorical
@@ -131,7 +131,7 @@ class CategoryReader(Reader):
 
 
 @dataclass(frozen=True)
-class OrdinalReader(Reader):
+class OrdinalReader(ColumnReader):
     """Rounds numbers and dates to the declared steps."""
 
     attribute: Ordinal
@@ -204,6 +204,6 @@ class OrdinalReader(Reader):
         return lower + (remainder(draws, span) < scaled - lower * span)
 
 
-def reader_of(service: str, attribute: Ordinal | Categorical) -> Reader:
+def reader_of(service: str, attribute: Ordinal | Categorical) -> ColumnReader:
     """Return the reader for an attribute."""
     return OrdinalReader(service, attribute) if isinstance(attribute, Ordinal) else CategoryReader(service, attribute)

@@ -20,9 +20,9 @@ from tacit.engines.failures import outage
 from tacit.errors import EngineError, ReportError, TacitError
 
 __all__ = [
-    "Batch",
     "CountsColumns",
     "Engine",
+    "ReportBatch",
     "Stamp",
     "Upload",
     "broken",
@@ -35,7 +35,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class ReportBatch:
     """Reports for one table; people who are in a table of ``elsewhere`` (given with its key) are refused."""
 
     table: str
@@ -92,7 +92,7 @@ class Engine(Protocol):
     def text_columns(self, table: str) -> frozenset[str]:
         """Return the columns of a report table that hold text."""
 
-    def append(self, batches: Sequence[Batch]) -> list[int]:
+    def append(self, batches: Sequence[ReportBatch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return the refused rows of each."""
 
     def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.engines.base import Batch, Stamp, Upload, is_long, rollup_of, unfit, unrunnable
+from tacit.engines.base import ReportBatch, Stamp, Upload, is_long, rollup_of, unfit, unrunnable
 from tacit.engines.duckdb_cursors import Counts, Cursors, count_values, run_statement
 from tacit.engines.duckdb_files import SHUT, UNUSABLE, open_file
 from tacit.engines.failures import REMEDIES, failure_code
@@ -152,7 +152,7 @@ class DuckDB:
                 known[table] = columns
         return columns
 
-    def append(self, batches: Sequence[Batch]) -> list[int]:
+    def append(self, batches: Sequence[ReportBatch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return the refused rows of each.
 
         New rows are selected first and inserted in one transaction afterwards, into tables created with their rows.
@@ -182,7 +182,7 @@ class DuckDB:
             failure = cause
         raise unfit(failure)
 
-    def _find_new(self, connection: duckdb.DuckDBPyConnection, number: int, batch: Batch) -> int:
+    def _find_new(self, connection: duckdb.DuckDBPyConnection, number: int, batch: ReportBatch) -> int:
         """Store the rows of people who have not reported in a temporary table; return how many rows are left out."""
         key, new, incoming = batch.service.key, f"new{number}", f"incoming{number}"
         connection.register(incoming, batch.reports)
@@ -198,7 +198,7 @@ class DuckDB:
     def _rows_of(self, table: str) -> int | None:
         return int(self._rows(count_of(table))[0][0]) if self.has_table(table) else None
 
-    def _take_types(self, connection: duckdb.DuckDBPyConnection, number: int, batch: Batch) -> None:
+    def _take_types(self, connection: duckdb.DuckDBPyConnection, number: int, batch: ReportBatch) -> None:
         """Give public columns without any value yet the types of a batch.
 
         A column that a collector stored by the type of its first value becomes text when text arrives.

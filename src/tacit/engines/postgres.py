@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.engines.base import Batch, Stamp, Upload, is_long, rollup_of, unfit, unrunnable
+from tacit.engines.base import ReportBatch, Stamp, Upload, is_long, rollup_of, unfit, unrunnable
 from tacit.engines.deadline import interruptible
 from tacit.engines.dialect import in_postgres, question_in_postgres, short_name
 from tacit.engines.statements import dimension_of, insert_rows
@@ -154,7 +154,7 @@ class Postgres:
         with self._connection() as connection:
             return frozenset(name for name, kind in kinds_of(connection, table) if kind == "text")
 
-    def append(self, batches: Sequence[Batch]) -> list[int]:
+    def append(self, batches: Sequence[ReportBatch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return the refused rows of each."""
         try:
             with self._connection() as connection:
@@ -165,7 +165,7 @@ class Postgres:
             failure = cause
         raise unfit(failure)
 
-    def _append(self, connection: Connection, batch: Batch, rolled: Mapping[str, Sequence[str]]) -> int:
+    def _append(self, connection: Connection, batch: ReportBatch, rolled: Mapping[str, Sequence[str]]) -> int:
         if not _exists(connection, batch.table):
             _create(connection, batch)
         connection.execute(compose_postgres(LOCK, table=batch.table))  # one batch at a time
@@ -332,7 +332,7 @@ def _rollups(connection: Connection) -> dict[str, tuple[str, ...]]:
     return {name: tuple(by) for name, by in rows}
 
 
-def _create(connection: Connection, batch: Batch) -> None:
+def _create(connection: Connection, batch: ReportBatch) -> None:
     """Create a table for reports, partitioned by channel if there are several."""
     table, channels = quote(batch.table), sorted(set(batch.reports["channel"].to_pylist()))
     parts = " PARTITION BY LIST (channel)" if len(channels) > 1 else ""
@@ -352,7 +352,7 @@ def _index(connection: Connection, table: str, key: str) -> None:
         connection.execute(f"ANALYZE {quote(table)}")
 
 
-def _is_looked_up(connection: Connection, batch: Batch, table: str, key: str) -> bool:
+def _is_looked_up(connection: Connection, batch: ReportBatch, table: str, key: str) -> bool:
     """Return whether to look people up one by one: the table is far larger, and its index supports this type of key."""
     sizes = (
         "SELECT coalesce(sum(pg_relation_size(relid)), 0) "
@@ -367,7 +367,7 @@ def _is_looked_up(connection: Connection, batch: Batch, table: str, key: str) ->
     return True
 
 
-def _accept(batch: Batch, elsewhere: Sequence[tuple[str, str]]) -> Sql:
+def _accept(batch: ReportBatch, elsewhere: Sequence[tuple[str, str]]) -> Sql:
     """Return the statement that selects the incoming reports of people who have not reported."""
     key, names = batch.service.key, batch.reports.column_names
     same = compose_postgres("o.{key} = n.{key} AND o.slot = n.slot AND o.channel = n.channel", key=key)

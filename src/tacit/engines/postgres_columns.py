@@ -19,7 +19,7 @@ import pyarrow.csv
 from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.pq import Format
 
-from tacit.engines.base import Batch
+from tacit.engines.base import ReportBatch
 from tacit.engines.dialect import short_name
 from tacit.tables.statements import Sql, compose, quote_name
 
@@ -201,7 +201,7 @@ def kinds_of(connection: Connection, table: str) -> list[tuple[str, str]]:
     return [(str(name), str(kind)) for name, kind in connection.execute(query, [quote(table)])]
 
 
-def take_types(connection: Connection, table: str, batch: Batch) -> None:
+def take_types(connection: Connection, table: str, batch: ReportBatch) -> None:
     """Give public columns without any value yet the types of a batch.
 
     A column that a collector stored by the type of its first value becomes text when text arrives.

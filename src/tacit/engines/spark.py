@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tacit.engines.base import Batch, Stamp, Upload, unfit, unrunnable
+from tacit.engines.base import ReportBatch, Stamp, Upload, unfit, unrunnable
 from tacit.engines.dialect import in_spark
 from tacit.engines.java import provide_java
 from tacit.errors import EngineError
@@ -176,7 +176,7 @@ class Spark:
         kinds = dict(reports.dtypes) if reports is not None else {}
         return frozenset(name for name, kind in kinds.items() if kind == "string")
 
-    def append(self, batches: Sequence[Batch]) -> list[int]:
+    def append(self, batches: Sequence[ReportBatch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return the refused rows of each."""
         name = f"b{uuid.uuid4().hex}"
         try:
@@ -188,7 +188,7 @@ class Spark:
             failure = cause
         raise unfit(failure)
 
-    def _write(self, batch: Batch, name: str) -> int:
+    def _write(self, batch: ReportBatch, name: str) -> int:
         """Write the new reports of a batch; return how many are not new."""
         if not self._is_here:
             return self._write_new(batch, name, self._session.createDataFrame(batch.reports))
@@ -203,7 +203,7 @@ class Spark:
         elsewhere = type(self._session).__module__.startswith("pyspark.sql.connect")
         return not elsewhere and str(self._session.conf.get("spark.master", "")).startswith("local")
 
-    def _write_new(self, batch: Batch, name: str, reports: Any) -> int:
+    def _write_new(self, batch: ReportBatch, name: str, reports: Any) -> int:
         key = batch.service.key
         new = reports.dropDuplicates([key, "slot", "channel"])
         known = self._reports(batch.table)

@@ -27,7 +27,7 @@ from tacit.estimate.functional import Vector
 from tacit.estimate.tallies import Tallies
 from tacit.estimate.term_batch import TermBatch
 
-__all__ = ["Block", "Reading", "Shared", "Way", "blocks_of", "known_row", "rows_of_codes", "totals_of"]
+__all__ = ["Block", "BlockReading", "Shared", "Way", "blocks_of", "known_row", "rows_of_codes", "totals_of"]
 
 MOST_CELLS = 2**11
 """Maximum cells of an attribute for which rows of codes are kept."""
@@ -46,7 +46,7 @@ class Way(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class BlockReading:
     """One grid's way to read the views of a block, and at which level of the shown attribute."""
 
     terms: TermBatch
@@ -82,7 +82,7 @@ class Block:
     """Views that are read in the same way."""
 
     views: tuple[int, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[BlockReading, ...]
     shared: Shared
 
 
@@ -124,7 +124,7 @@ def _make_blocks(batch: FunctionalBatch, views: int) -> tuple[list[Block], tuple
             classes[key] = _share(batch, key)
         shared, directions = classes[key]
         read = [
-            Reading(terms[number], Way(terms[number].grid, terms[number].busy, shown), depth, direction)
+            BlockReading(terms[number], Way(terms[number].grid, terms[number].busy, shown), depth, direction)
             for (number, shown, depth), direction in zip(readings, directions, strict=True)
         ]
         blocks.append(Block(alike, tuple(read), shared))

@@ -35,11 +35,11 @@ from tacit.estimate.functional import Functional, Term, Vector
 from tacit.estimate.partitions import is_nested, solver
 from tacit.estimate.reading import Factor
 from tacit.estimate.rounding import rewritten
-from tacit.estimate.sets import Sets
+from tacit.estimate.sets import GridSets
 from tacit.estimate.split import Solver, Split, cover_split, rdc_split
 from tacit.estimate.terms import Terms, presence_of
 
-__all__ = ["COVERS", "Decoded", "Decoder", "DecoderName", "Grid", "Source"]
+__all__ = ["COVERS", "Decoded", "Decoder", "DecoderName", "Grid", "ViewSource"]
 
 DecoderName = Literal["blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)"]
 
@@ -55,7 +55,7 @@ class Decoded:
 
 
 @dataclass(frozen=True)
-class Source:
+class ViewSource:
     """One view as a source about the attributes S."""
 
     channel: int
@@ -86,7 +86,7 @@ class Grid:
             self.sources = [source for source in self.sources if all(source.trace) and (source.pure or exact is None)]
         self.depths = [sorted({source.trace[k] for source in self.sources}) for k in range(len(attributes))]
 
-    def _sources(self) -> Iterator[Source]:
+    def _sources(self) -> Iterator[ViewSource]:
         for c, channel in enumerate(self.service.channels):
             for v in range(len(channel.views)) if self._among is None else self._among:
                 view = channel.views[v]
@@ -103,7 +103,7 @@ class Grid:
                 if channel.weights:
                     noise += 1 / view.oracle.domain  # which cell a person is in, for uniform records
                 pure = all(n == 1 for n in others)
-                yield Source(c, v, trace, share / noise / float(np.prod(others)), share / noise, pure=pure)
+                yield ViewSource(c, v, trace, share / noise / float(np.prod(others)), share / noise, pure=pure)
 
     @cached_property
     def is_grid(self) -> bool:
@@ -164,25 +164,25 @@ class Grid:
         return products / ones
 
     @cached_property
-    def read_shares(self) -> list[tuple[Source, float]]:
+    def read_shares(self) -> list[tuple[ViewSource, float]]:
         """Every source that blue reads, with its share in its trace."""
         shares = self.shares(pure=False)
         # after the known total, the weights of the all-root view are zero
         return [(source, share) for source, share in shares if any(source.trace) or self.extras]
 
-    def read_sources(self) -> list[Source]:
+    def read_sources(self) -> list[ViewSource]:
         """Return every source from which blue reads anything."""
         return self.sources if self.extras else [source for source, _ in self.read_shares]
 
     @cached_property
-    def _by_view(self) -> dict[int, Source]:
+    def _by_view(self) -> dict[int, ViewSource]:
         return {source.view: source for source in self.sources}
 
     @cached_property
     def _share_by_view(self) -> dict[int, float]:
         return {source.view: share for source, share in self.read_shares}
 
-    def source(self, view: int) -> Source:
+    def source(self, view: int) -> ViewSource:
         """Return a view as a source."""
         return self._by_view[view]
 
@@ -194,13 +194,13 @@ class Grid:
         """Return whether the contributions of a view's codes differ."""
         return view in self._share_by_view or (bool(self.extras) and view in self._by_view)
 
-    def extra_share(self, source: Source) -> float:
+    def extra_share(self, source: ViewSource) -> float:
         """Return the share of a source in the estimate of extra cells."""
         return source.cell_weight / self.cell_weight
 
-    def shares(self, *, pure: bool) -> Iterator[tuple[Source, float]]:
+    def shares(self, *, pure: bool) -> Iterator[tuple[ViewSource, float]]:
         """Yield every source that is read, with its share in its trace."""
-        by_trace: dict[tuple[int, ...], list[Source]] = {}
+        by_trace: dict[tuple[int, ...], list[ViewSource]] = {}
         for source in self.sources:
             by_trace.setdefault(source.trace, []).append(source)
         for group in by_trace.values():
@@ -252,7 +252,7 @@ class Decoder:
         return [(grid, terms)] if grid.is_grid else None
 
     @cached_property
-    def _sets(self) -> Sets | None:
+    def _sets(self) -> GridSets | None:
         """The grids of designed views, by the attributes they show; None if views are equally likely."""
         [channel, *others] = self.service.channels
         if others or not channel.weights:
@@ -266,7 +266,7 @@ class Decoder:
         for attributes in shown:
             exact = [v for telling, numbers in views.items() if telling <= {*attributes} for v in numbers]
             grids[attributes] = Grid(self.service, attributes, exact=sorted(exact))
-        return Sets(self.service, grids) if all(grid.is_grid for grid in grids.values()) else None
+        return GridSets(self.service, grids) if all(grid.is_grid for grid in grids.values()) else None
 
     def _grid(self, attributes: tuple[int, ...], *, informative: bool = False, together: bool = False) -> Grid:
         key = attributes, informative, together

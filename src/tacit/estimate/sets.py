@@ -29,13 +29,13 @@ from tacit.estimate.terms import Terms
 if TYPE_CHECKING:
     from tacit.estimate.decoder import Grid
 
-__all__ = ["Sets"]
+__all__ = ["GridSets"]
 
 LARGEST = 2_048
 """Maximum values of an attribute whose vectors are spread by least squares; larger ones are spread by shares."""
 
 
-class Sets:
+class GridSets:
     """The grids of a service whose views were designed, by the attributes they show."""
 
     def __init__(self, service: ServiceContract, grids: dict[tuple[int, ...], Grid]) -> None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tacit.contract.contract import ServiceContract
 from tacit.contract.oracles import Reader
 from tacit.contract.oracles.base import Codes
-from tacit.estimate.decoder import Grid, Source
+from tacit.estimate.decoder import Grid, ViewSource
 from tacit.estimate.functional import Vector
 from tacit.estimate.tallies import Tallies
 from tacit.estimate.terms import Terms
@@ -222,7 +222,7 @@ class TermBatch:
             self._combinations[key] = np.stack(np.unravel_index(distinct, shape), axis=1), place
         return self._combinations[key]
 
-    def _axes(self, source: Source) -> tuple[list[Vector], Codes, Vector]:
+    def _axes(self, source: ViewSource) -> tuple[list[Vector], Codes, Vector]:
         """Return vectors over the cells of each attribute that a view shows, their index for each term, and factors."""
         view, picks = self.service.channels[0].views[source.view], self._split_picks
         factor = np.ones(len(picks))
@@ -240,7 +240,7 @@ class TermBatch:
         return axes, np.stack(chosen, axis=1), factor
 
 
-def _weigh_table(grid: Grid, source: Source, weight: float, table: Vector) -> Vector:
+def _weigh_table(grid: Grid, source: ViewSource, weight: float, table: Vector) -> Vector:
     """Return a view's table over a grid's attributes: summed over other attributes it shows, without extra cells."""
     service, attributes = grid.service, grid.attributes
     view = service.channels[0].views[source.view]

@@ -29,7 +29,7 @@ from tacit.estimate.population import Population, Terms, mean_square, truth_of
 from tacit.estimate.reading import Factor, Product, Reading
 
 __all__ = [
-    "Moments",
+    "PersonMoments",
     "expected_covariance",
     "expected_variance",
     "joint_square",
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-class Moments(NamedTuple):
+class PersonMoments(NamedTuple):
     """Mean of a person's total, its mean square, and the mean square of its estimate."""
 
     mean: float
@@ -62,7 +62,7 @@ def expected_covariance(variance: Callable[[Functional], float], functionals: Se
     return matrix
 
 
-def moments(decoder: Decoder, functional: Functional, population: Population) -> Moments:
+def moments(decoder: Decoder, functional: Functional, population: Population) -> PersonMoments:
     """Return the moments of one person's contribution to a functional of one service."""
     if population.service.channels[0].parities:
         message = "The error of answers from parities cannot be predicted. Use am, or ask after collecting."
@@ -74,14 +74,14 @@ def moments(decoder: Decoder, functional: Functional, population: Population) ->
     truth = truth_of(functional, population)
     mean, square = truth.total()
     if not products:
-        return Moments(mean, square, square)
+        return PersonMoments(mean, square, square)
     [(coefficient, factors)] = products
     if len(factors) > 1 and population.service.extras:
         message = "The error of products of estimates cannot be predicted where people may have no row. Use hio."
         raise UnanswerableError(message, code="not-predictable")
     one_report = coefficient**2 * math.prod(_factor_square(factor, population) for factor in factors)
     sends = population.service.service.sends
-    return Moments(mean, square, sends * one_report + sends * (sends - 1) * truth.two_places())
+    return PersonMoments(mean, square, sends * one_report + sends * (sends - 1) * truth.two_places())
 
 
 def joint_variance(

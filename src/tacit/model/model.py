@@ -24,7 +24,7 @@ from tacit.model.entropy import maximum_entropy
 from tacit.model.evidence import Attribute, Cells, NoisyTable, along, indicators, within
 from tacit.model.joint import Joint, check_cells, connected_parts, mean_of_term
 from tacit.model.settled import settled_fit
-from tacit.model.smooth import Axis
+from tacit.model.smooth import TableAxis
 from tacit.model.spanning import path_between, spanning_tree
 from tacit.model.synthesis import mutual_information
 from tacit.model.table import Fit, Prior, fit_table, learn_prior
@@ -321,13 +321,13 @@ class Model:
             self._cells[attribute, most] = finest
         return self._cells[attribute, most]
 
-    def _axes(self, fitted: Sequence[tuple[int, Cells]]) -> list[Axis]:
+    def _axes(self, fitted: Sequence[tuple[int, Cells]]) -> list[TableAxis]:
         """Return the axes of a table that may be smooth; none if no attribute is ordered."""
         axes = []
         for attribute, cells in fitted:
             declared = self.attributes[attribute]
             alone = np.bincount(cells)[cells[len(cells) - declared.apart :]] == 1
-            axes.append(Axis(int(cells.max()) + 1, declared.ordered, declared.apart if alone.all() else 0))
+            axes.append(TableAxis(int(cells.max()) + 1, declared.ordered, declared.apart if alone.all() else 0))
         return axes if any(axis.ordered for axis in axes) else []
 
     def _within(self, attribute: int, most: int) -> Vector:

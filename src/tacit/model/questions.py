@@ -38,7 +38,7 @@ ServiceReports = tuple[ServiceContract, str]
 """A service's contract, and the table of its reports."""
 
 
-class Catalog(Protocol):
+class ReportCatalog(Protocol):
     """The reports in a database."""
 
     def services(self) -> list[Service]:
@@ -54,7 +54,7 @@ class Catalog(Protocol):
 class Tables:
     """Marginals and synthetic rows of the services in a catalog."""
 
-    def __init__(self, models: Models, catalog: Catalog) -> None:
+    def __init__(self, models: Models, catalog: ReportCatalog) -> None:
         self._models, self._engine, self._catalog = models, models.engine, catalog
 
     @one_thread

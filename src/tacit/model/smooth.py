@@ -23,7 +23,7 @@ from tacit.estimate.functional import Vector
 from tacit.model.evidence import Observed
 from tacit.model.margins import Faces, Margins, keep_margins
 
-__all__ = ["Axis", "Smooth", "functions", "shapes", "smooth"]
+__all__ = ["Smooth", "TableAxis", "functions", "shapes", "smooth"]
 
 WIDEST = 12
 """Maximum product of two attributes' orders: finer waves in both at once never reduced the error."""
@@ -42,7 +42,7 @@ LOWEST = -200.0
 
 
 @dataclass(frozen=True)
-class Axis:
+class TableAxis:
     """One axis of a table: ordered cells, or categories; the last ones may be apart (NULL)."""
 
     cells: int
@@ -97,7 +97,7 @@ class Smooth:
     evidence: float
 
 
-def functions(axes: tuple[Axis, ...], marginals: tuple[Vector, ...], most: int) -> Functions:
+def functions(axes: tuple[TableAxis, ...], marginals: tuple[Vector, ...], most: int) -> Functions:
     """Return the functions of one axis, or of two and their products, orthogonal under the marginals."""
     waves = [_orthogonal(axis.waves(most), marginal) for axis, marginal in zip(axes, marginals, strict=True)]
     if len(waves) == 1:
@@ -109,7 +109,7 @@ def functions(axes: tuple[Axis, ...], marginals: tuple[Vector, ...], most: int) 
     return Functions(values[:, low], order[low] ** 2.0)
 
 
-def shapes(axis: Axis, marginal: Vector) -> list[tuple[str, Functions]]:
+def shapes(axis: TableAxis, marginal: Vector) -> list[tuple[str, Functions]]:
     """Return the shapes that an attribute's own table may have."""
     listed = [("a smooth table", functions((axis,), (marginal,), SHAPE_WAVES))]
     cells = axis.cells - axis.apart

@@ -18,7 +18,7 @@ from tacit.model.reports import Counts, Reports, model_of
 from tacit.sql.names import PEOPLE
 from tacit.sql.report_tables import rolled_up
 
-__all__ = ["Fetched", "Models", "StoredService", "code_counts"]
+__all__ = ["FetchedReports", "Models", "StoredService", "code_counts"]
 
 MOST_MODELS = 32
 """Maximum cached models."""
@@ -36,7 +36,7 @@ StoredService = tuple[ServiceContract, str, bool]
 
 
 @dataclass(frozen=True, eq=False)
-class Fetched:
+class FetchedReports:
     """Reports of tiers, and the values of public columns in each class."""
 
     tiers: tuple[Reports, ...]
@@ -48,7 +48,7 @@ class Fetched:
         """Return the model of these reports."""
         return model_of(self.tiers, len(self.classes), wanted, in_order=self.in_order)
 
-    def equals(self, other: Fetched) -> bool:
+    def equals(self, other: FetchedReports) -> bool:
         """Return whether the reports are the same."""
         return (
             self.classes == other.classes
@@ -62,20 +62,20 @@ class Models:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._models: dict[Hashable, tuple[Hashable, Fetched, Model]] = {}
+        self._models: dict[Hashable, tuple[Hashable, FetchedReports, Model]] = {}
         self._results: dict[Hashable, tuple[Hashable, object]] = {}
         self._lock = threading.Lock()
 
     def of_service(self, tiers: Sequence[StoredService]) -> Model:
         """Return the model of a service's reports, over all its tiers."""
 
-        def fetch() -> Fetched:
-            return Fetched(tuple(self._reports(*tier) for tier in tiers))
+        def fetch() -> FetchedReports:
+            return FetchedReports(tuple(self._reports(*tier) for tier in tiers))
 
         return self.of(tuple(table for _, table, _ in tiers), fetch)[0]
 
     def of(
-        self, key: Hashable, fetch: Callable[[], Fetched], wanted: frozenset[int] | None = None
+        self, key: Hashable, fetch: Callable[[], FetchedReports], wanted: frozenset[int] | None = None
     ) -> tuple[Model, tuple[tuple[object, ...], ...]]:
         """Return a model and its public classes: the cached one of a key, if the reports have not changed."""
         with self._lock:  # concurrent callers wait for one model
@@ -90,7 +90,7 @@ class Models:
                 model = cached[2] if cached and same else fetched.model(wanted)
                 self._models.pop(key, None)
                 if changes is not None and sum(len(tier.times) for tier in fetched.tiers) > MOST_ROWS:
-                    fetched = Fetched((), fetched.classes)
+                    fetched = FetchedReports((), fetched.classes)
                 self._models[key] = cached = changes, fetched, model
                 while len(self._models) > MOST_MODELS:
                     del self._models[next(iter(self._models))]

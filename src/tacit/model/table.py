@@ -27,7 +27,7 @@ from tacit.model.evidence import Observed, along
 from tacit.model.margins import Margins
 from tacit.model.near import conjugate, divergence, near, parameters
 from tacit.model.scatter import MOST_CELLS, scatter
-from tacit.model.smooth import Axis, Smooth, functions, shapes, smooth
+from tacit.model.smooth import Smooth, TableAxis, functions, shapes, smooth
 
 __all__ = ["Fit", "Prior", "fit_table", "learn_prior"]
 
@@ -93,7 +93,7 @@ class Fit:
     prior: Prior | None = None
     """The prior probability of each strength, infinity included."""
 
-    axes: tuple[Axis, ...] = ()
+    axes: tuple[TableAxis, ...] = ()
     """The axes of a table that may be smooth."""
 
     @cached_property
@@ -223,7 +223,7 @@ def fit_table(
     observed: Observed,
     base: Vector,
     faces: tuple[tuple[int, ...], ...],
-    axes: Sequence[Axis],
+    axes: Sequence[TableAxis],
     marginals: Sequence[Vector],
 ) -> Fit:
     """Return the fit of a table near a base, whose margins over faces it keeps.

@@ -23,7 +23,7 @@ from tacit.server.http.problems import as_problem
 from tacit.server.http.screens import screen_routes
 from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
-from tacit.server.metrics import ROUTE, Family, Requests
+from tacit.server.metrics import ROUTE, MetricFamily, Requests
 from tacit.server.postgres import Listening, open_port
 from tacit.server.routes.analyst import ANALYST
 from tacit.server.routes.coins import COINS
@@ -106,7 +106,7 @@ def _telemetry(server: Server) -> list[Telemetry]:
         return []
     from tacit.server.telemetry import Telemetry
 
-    def families() -> Iterable[Family]:
+    def families() -> Iterable[MetricFamily]:
         try:
             return list(families_of(server, list(server.collector.inbox.sizes().values())))
         except TacitError:  # an unreachable store

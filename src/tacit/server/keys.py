@@ -21,7 +21,7 @@ from tacit.adapters.pgwire.scram import make_verifier
 from tacit.errors import AccessError, UsageError
 from tacit.tables.atomic import lock_file, write_atomically
 
-__all__ = ["Key", "KeyFile", "KeySource", "Keys", "Scope", "key_of"]
+__all__ = ["AccessKey", "KeyFile", "KeySource", "Keys", "Scope", "key_of"]
 
 Scope = Literal["ingest", "query", "admin", "audit", "watch", "sign"]
 
@@ -33,7 +33,7 @@ LIVE_KEYS = 2
 
 
 @dataclass(frozen=True)
-class Key:
+class AccessKey:
     """A key: its name, scopes, the page it is bound to (for browsers) and its services."""
 
     name: str
@@ -53,16 +53,16 @@ class Key:
 class KeySource(Protocol):
     """Where keys are: a file, or the database that several collectors share."""
 
-    def current(self) -> tuple[Key, ...]:
+    def current(self) -> tuple[AccessKey, ...]:
         """Return the current keys; raise if they cannot be read, so that nobody is let in."""
 
     def had_keys(self) -> bool:
         """Return whether there ever was a key here."""
 
-    def changing(self) -> AbstractContextManager[tuple[Key, ...]]:
+    def changing(self) -> AbstractContextManager[tuple[AccessKey, ...]]:
         """Give one writer at a time, over all threads and processes, the keys as they are stored."""
 
-    def save(self, keys: Sequence[Key]) -> None:
+    def save(self, keys: Sequence[AccessKey]) -> None:
         """Store the keys, inside of `changing`."""
 
     def close(self) -> None:
@@ -74,10 +74,10 @@ class KeyFile:
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
-        self._cached: tuple[tuple[int, ...], tuple[Key, ...]] = (), ()
+        self._cached: tuple[tuple[int, ...], tuple[AccessKey, ...]] = (), ()
         self._ever = False
 
-    def current(self) -> tuple[Key, ...]:
+    def current(self) -> tuple[AccessKey, ...]:
         """Return the current keys; the file is read again if it has changed, which costs one stat call."""
         try:
             status = self._path.stat()
@@ -91,7 +91,7 @@ class KeyFile:
         except OSError as cause:
             raise _unreadable(type(cause).__name__) from None
 
-    def _read(self, mark: tuple[int, ...] = ()) -> tuple[Key, ...]:
+    def _read(self, mark: tuple[int, ...] = ()) -> tuple[AccessKey, ...]:
         """Read the file, ignoring the cache."""
         try:
             keys = tuple(map(key_of, json.loads(self._path.read_text(encoding="utf-8"))))
@@ -109,7 +109,7 @@ class KeyFile:
         return self._ever
 
     @contextmanager
-    def changing(self) -> Iterator[tuple[Key, ...]]:
+    def changing(self) -> Iterator[tuple[AccessKey, ...]]:
         """Lock the file, and give its keys."""
         try:
             with self._lock, lock_file(self._path):
@@ -117,7 +117,7 @@ class KeyFile:
         except OSError as cause:
             raise _unreadable(type(cause).__name__) from None
 
-    def save(self, keys: Sequence[Key]) -> None:
+    def save(self, keys: Sequence[AccessKey]) -> None:
         """Replace the file."""
         text = json.dumps([asdict(key) for key in keys], indent=1)
         write_atomically(self._path, text.encode(), mode=0o600)
@@ -137,7 +137,7 @@ class Keys:
         self._others = others
 
     @property
-    def _keys(self) -> tuple[Key, ...]:
+    def _keys(self) -> tuple[AccessKey, ...]:
         """The current keys."""
         return tuple(key for source in (self._first, *self._others) for key in source.current())
 
@@ -166,7 +166,7 @@ class Keys:
             secret = f"tacit_{'sign' if 'sign' in wanted else 'live'}_{secrets.token_urlsafe(32)}"
             stored = secret if "sign" in wanted else ""
             scram = "" if stored or origin else make_verifier(name, secret)
-            key = Key(name, wanted, _as_sent(origin), _digest(secret), tuple(services), stored, scram)  # type: ignore[arg-type]
+            key = AccessKey(name, wanted, _as_sent(origin), _digest(secret), tuple(services), stored, scram)  # type: ignore[arg-type]
             self._first.save([*keys, key])
         return secret
 
@@ -190,14 +190,14 @@ class Keys:
         rows = [asdict(key) | {"digest": key.digest[:12]} for key in shown]
         return [{name: value for name, value in row.items() if name not in ("secret", "scram")} for row in rows]
 
-    def check(self, secret: object, scopes: Sequence[Scope], origin: str | None = None) -> Key:
+    def check(self, secret: object, scopes: Sequence[Scope], origin: str | None = None) -> AccessKey:
         """Return the key if it has one of the scopes; comparison takes constant time."""
         if not isinstance(secret, str) or not secret:
             message = "This needs a key."
             raise AccessError(message, code="unknown-key")
         return self.check_digest(_digest(secret), scopes, origin)
 
-    def check_digest(self, digest: str, scopes: Sequence[Scope], origin: str | None = None) -> Key:
+    def check_digest(self, digest: str, scopes: Sequence[Scope], origin: str | None = None) -> AccessKey:
         """Return the key of a digest if it has one of the scopes."""
         matching = [key for key in self._keys if hmac.compare_digest(key.digest, digest)]
         if not matching:
@@ -211,7 +211,7 @@ class Keys:
             raise AccessError(message, code="wrong-origin")
         return matching[0]
 
-    def verifiers(self, name: str) -> list[tuple[str, Key]]:
+    def verifiers(self, name: str) -> list[tuple[str, AccessKey]]:
         """Return the SCRAM verifiers of a name's keys."""
         return [(key.scram, key) for key in self._keys if key.name == name and key.scram]
 
@@ -223,7 +223,7 @@ class Keys:
         """Return the origins that may send."""
         return {key.origin for key in self._keys if key.origin}
 
-    def signers(self) -> list[Key]:
+    def signers(self) -> list[AccessKey]:
         """Return the keys that sign tokens."""
         return [key for key in self._keys if key.secret]
 
@@ -244,9 +244,9 @@ class Keys:
             source.close()
 
 
-def key_of(row: dict[str, Any]) -> Key:
+def key_of(row: dict[str, Any]) -> AccessKey:
     """Return a key as it was stored."""
-    key = Key(**row | {name: tuple(row[name]) for name in ("scopes", "services")})
+    key = AccessKey(**row | {name: tuple(row[name]) for name in ("scopes", "services")})
     if not all(isinstance(text, str) for text in (key.name, key.origin, key.digest, key.secret, key.scram)):
         raise TypeError
     return key

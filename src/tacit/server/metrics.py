@@ -16,7 +16,7 @@ from typing import Literal
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["CODE", "ROUTE", "Family", "Metrics", "Requests", "exposition", "file_limit", "open_files", "single"]
+__all__ = ["CODE", "ROUTE", "MetricFamily", "Metrics", "Requests", "exposition", "file_limit", "open_files", "single"]
 
 LOG = logging.getLogger("tacit.requests")
 ROUTE, CODE = "tacit.route", "tacit.code"
@@ -30,7 +30,7 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 @dataclass(frozen=True)
-class Family:
+class MetricFamily:
     """All samples of one metric."""
 
     name: str
@@ -40,17 +40,17 @@ class Family:
     """Each with its suffix and labels."""
 
 
-def single(name: str, kind: Literal["counter", "gauge"], text: str, value: float) -> Family:
+def single(name: str, kind: Literal["counter", "gauge"], text: str, value: float) -> MetricFamily:
     """Return a metric without labels."""
-    return Family(name, kind, text, [("", {}, value)])
+    return MetricFamily(name, kind, text, [("", {}, value)])
 
 
-def exposition(families: Iterable[Family]) -> str:
+def exposition(families: Iterable[MetricFamily]) -> str:
     """Return metrics as text, version 0.0.4 of the format."""
     return "".join(line for family in families for line in _lines(family))
 
 
-def _lines(family: Family) -> Iterator[str]:
+def _lines(family: MetricFamily) -> Iterator[str]:
     yield f"# HELP {family.name} {family.help}\n"
     yield f"# TYPE {family.name} {family.kind}\n"
     for suffix, labels, value in family.samples:
@@ -87,17 +87,17 @@ class Metrics:
         if self.note is not None:
             self.note(method, route, status, code, seconds)
 
-    def families(self, more_errors: Mapping[str, int]) -> Iterator[Family]:
+    def families(self, more_errors: Mapping[str, int]) -> Iterator[MetricFamily]:
         """Yield the metrics, including errors counted elsewhere."""
         took = "Seconds from a request's head to the end of its answer."
-        yield Family("tacit_request_seconds", "histogram", took, self._histogram())
+        yield MetricFamily("tacit_request_seconds", "histogram", took, self._histogram())
         responses = [
             ("", {"method": method, "route": route, "status": str(status)}, count)
             for (method, route, status), count in list(self._responses.items())
         ]
-        yield Family("tacit_responses_total", "counter", "Answers by route and status.", responses)
+        yield MetricFamily("tacit_responses_total", "counter", "Answers by route and status.", responses)
         errors = [("", {"code": code}, count) for code, count in (self._errors + Counter(more_errors)).items()]
-        yield Family("tacit_errors_total", "counter", "Errors by their code.", errors)
+        yield MetricFamily("tacit_errors_total", "counter", "Errors by their code.", errors)
 
     def _histogram(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
         for (method, route), counts in list(self._buckets.items()):

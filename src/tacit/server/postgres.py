@@ -17,18 +17,18 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tacit.adapters.pgwire.connection import Connection
+from tacit.adapters.pgwire.connection import PgConnection
 from tacit.adapters.pgwire.failures import fields_of
 from tacit.adapters.pgwire.messages import error
 from tacit.adapters.pgwire.prepared import Columns
-from tacit.adapters.pgwire.questions import Question, columns_of, stand_ins
+from tacit.adapters.pgwire.questions import ParameterizedQuestion, columns_of, stand_ins
 from tacit.adapters.pgwire.stream import Stream
 from tacit.database import Database
 from tacit.errors import AccessError, OverloadedError, TacitError
 from tacit.estimate.answer import Answer
 from tacit.server.http.endpoints import Server
 from tacit.server.http.problems import explain_failure
-from tacit.server.keys import Key
+from tacit.server.keys import AccessKey
 from tacit.sql.columns import Shape
 
 __all__ = ["MOST_CONNECTIONS", "Listening", "open_port"]
@@ -75,7 +75,7 @@ class _Port:
 
     def __init__(self, server: Server, listening: Listening) -> None:
         self.server, self.tls = server, listening.tls
-        self._there: dict[asyncio.Task[None], tuple[Connection[Key], Stream]] = {}
+        self._there: dict[asyncio.Task[None], tuple[PgConnection[AccessKey], Stream]] = {}
         self._tables: tuple[float, Sequence[Shape]] = -CATALOG_SECONDS, ()
 
     def stream(self) -> Stream:
@@ -92,7 +92,7 @@ class _Port:
         unknown = [known for connection, known in self._there.values() if not connection.is_known]
         if len(unknown) >= MOST_UNKNOWN:
             unknown[0].abort()
-        connection: Connection[Key] = Connection(stream, self)
+        connection: PgConnection[AccessKey] = PgConnection(stream, self)
         task = asyncio.get_running_loop().create_task(connection.run())
         self._there[task] = connection, stream
         task.add_done_callback(self._gone)
@@ -110,11 +110,11 @@ class _Port:
         with suppress(asyncio.CancelledError):
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def verifiers(self, name: str) -> Sequence[tuple[str, Key]] | None:
+    def verifiers(self, name: str) -> Sequence[tuple[str, AccessKey]] | None:
         """Return the verifiers of a name's keys; None if no keys are needed."""
         return self.server.keys.verifiers(name) if self.server.keys.required else None
 
-    def admit(self, owner: Key | None, *, is_local: bool) -> _Asking:
+    def admit(self, owner: AccessKey | None, *, is_local: bool) -> _Asking:
         """Return the source of answers for the owner of a key; without keys, for clients on this machine."""
         if owner is None and (self.server.keys.required or not is_local):
             message = "Without keys this collector serves only this machine. Create some: tacit keys create."
@@ -156,7 +156,7 @@ class _Port:
 class _Asking:
     """Answers one client."""
 
-    def __init__(self, port: _Port, owner: Key | None) -> None:
+    def __init__(self, port: _Port, owner: AccessKey | None) -> None:
         self._port, self._server, self._owner = port, port.server, owner
 
     def check(self) -> None:
@@ -178,7 +178,7 @@ class _Asking:
         self._take(CATALOG)
         return await self._server.workers.do(work)
 
-    async def columns(self, question: Question) -> Columns:
+    async def columns(self, question: ParameterizedQuestion) -> Columns:
         """Return the columns of a question, without running it."""
         self._take(DESCRIBED)
 

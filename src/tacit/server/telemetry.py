@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from tacit.errors import EngineError
-from tacit.server.metrics import Family
+from tacit.server.metrics import MetricFamily
 
 try:
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -44,7 +44,7 @@ class Telemetry:
     def __init__(
         self,
         address: str,
-        families: Callable[[], Iterable[Family]],
+        families: Callable[[], Iterable[MetricFamily]],
         instance: str = "",
         seconds: float = EXPORT_SECONDS,
     ) -> None:

@@ -30,14 +30,14 @@ from tacit.sql.subqueries import has_subquery
 from tacit.sql.totals import Total
 from tacit.sql.windows import AnyWindow, GroupWindow
 
-__all__ = ["Bound", "Key", "bind"]
+__all__ = ["Bound", "GroupKey", "bind"]
 
 MAX_GROUPS = 10_000
 """Maximum groups of sensitive values in one answer."""
 
 
 @dataclass(frozen=True, eq=False)
-class Key:
+class GroupKey:
     """An expression of GROUP BY: a public column, which the engine groups by, or disjoint classes of people."""
 
     node: exp.Expr
@@ -59,8 +59,8 @@ class Bound:
     statement: exp.Select
     where: Total
     conditions: list[exp.Expr]
-    keys: list[Key]
-    outputs: list[tuple[str, Key | exp.Expr]]
+    keys: list[GroupKey]
+    outputs: list[tuple[str, GroupKey | exp.Expr]]
     selection: Selection
 
     @property
@@ -73,7 +73,7 @@ class Bound:
         if place >= len(self.outputs):
             return False
         output = self.outputs[place][1]
-        return isinstance(output, Key) or is_rank(output)
+        return isinstance(output, GroupKey) or is_rank(output)
 
     @cached_property
     def labels(self) -> dict[int, Mode | Quantile]:
@@ -127,7 +127,7 @@ class Bound:
 
         window = GroupWindow(self, group)
         return [
-            None if isinstance(node, Key) or is_rank(node) else formula(self.scope, node, held, window)
+            None if isinstance(node, GroupKey) or is_rank(node) else formula(self.scope, node, held, window)
             for node in nodes
         ]
 
@@ -146,7 +146,7 @@ class Bound:
         known = {
             id(key): next(publics) if key.public is not None else key.classes[next(labels)][0] for key in self.keys
         }
-        shown = [known[id(output)] if isinstance(output, Key) else None for _, output in self.outputs]
+        shown = [known[id(output)] if isinstance(output, GroupKey) else None for _, output in self.outputs]
         return [value if cell is None else cell for value, cell in itertools.zip_longest(shown, cells)]
 
     def sensitive_part(self) -> str:
@@ -157,7 +157,7 @@ class Bound:
         shown = [
             node
             for node, (_, output) in zip(self.statement.expressions, self.outputs, strict=True)
-            if not isinstance(output, Key) or output.public is None
+            if not isinstance(output, GroupKey) or output.public is None
         ]
         result = self.statement.copy()
         result.set("expressions", [node.copy() for node in shown])
@@ -175,7 +175,7 @@ class Bound:
             f"{s.name}: at most {s.at_most} rows per person count; if a person has more, {s.at_most} random ones count"
             for s in several
         ]
-        if self.keys and all(isinstance(output, Key) for _, output in self.outputs):
+        if self.keys and all(isinstance(output, GroupKey) for _, output in self.outputs):
             notes.append("the answer lists all declared values; add COUNT(*) to estimate how many people have each")
         if any(join.args.get("side") for join in self.statement.args.get("joins") or []):
             notes.append("people who have not reported to all joined services are left out, whatever the join")
@@ -192,7 +192,7 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
     where_node = statement.args.get("where")
     where, conditions = condition(scope, where_node.this if where_node else None)
     added_up = any(isinstance(window.this, exp.AggFunc) for window in statement.find_all(exp.Window))
-    keys: list[Key] = []
+    keys: list[GroupKey] = []
     for node in _group_expressions(scope, statement):
         if not any(key.is_the(scope, node) for key in keys):
             keys.append(_key(scope, node, added_up=added_up))
@@ -228,11 +228,11 @@ def _expand_names(scope: Scope, statement: exp.Select, node: exp.Expr) -> exp.Ex
     return node.transform(substitute) if node.find(exp.Column) and named else node
 
 
-def _check_names(scope: Scope, outputs: list[tuple[str, Key | exp.Expr]]) -> None:
+def _check_names(scope: Scope, outputs: list[tuple[str, GroupKey | exp.Expr]]) -> None:
     """Refuse columns that would overwrite each other, or the error or interval of another, in a table."""
     taken: set[str] = set()
     for name, output in outputs:
-        alone = isinstance(output, Key) or is_rank(output)
+        alone = isinstance(output, GroupKey) or is_rank(output)
         columns = {name} if alone else {name, *(f"{name}_{part}" for part in ("error", "low", "high", "could_be"))}
         if taken & columns:
             message = f"Two output columns are called {min(taken & columns)!r}. Name one of them with AS."
@@ -240,9 +240,9 @@ def _check_names(scope: Scope, outputs: list[tuple[str, Key | exp.Expr]]) -> Non
         taken |= columns
 
 
-def _expressions(outputs: list[tuple[str, Key | exp.Expr]]) -> list[exp.Expr]:
+def _expressions(outputs: list[tuple[str, GroupKey | exp.Expr]]) -> list[exp.Expr]:
     """Return the expression of every output column."""
-    return [output.node if isinstance(output, Key) else output for _, output in outputs]
+    return [output.node if isinstance(output, GroupKey) else output for _, output in outputs]
 
 
 def _group_expressions(scope: Scope, statement: exp.Select) -> list[exp.Expr]:
@@ -271,13 +271,13 @@ def _group_expressions(scope: Scope, statement: exp.Select) -> list[exp.Expr]:
     return expressions
 
 
-def _key(scope: Scope, node: exp.Expr, *, added_up: bool) -> Key:
+def _key(scope: Scope, node: exp.Expr, *, added_up: bool) -> GroupKey:
     """Return a key; groups of a public column that windows add up must be known, so its values must be listed."""
     column = scope.find(node) if isinstance(node, exp.Column) else None
     if column is not None and isinstance(column.attribute, Public):
         listed = added_up and listed_values(scope, column)
-        return Key(node, None, classes_of_group(scope, node)) if listed else Key(node, column, [])
-    return Key(node, None, classes_of_group(scope, node))
+        return GroupKey(node, None, classes_of_group(scope, node)) if listed else GroupKey(node, column, [])
+    return GroupKey(node, None, classes_of_group(scope, node))
 
 
 def _names(statement: exp.Select) -> list[str]:
@@ -295,13 +295,13 @@ def _names(statement: exp.Select) -> list[str]:
     return names
 
 
-def _output(scope: Scope, inner: exp.Expr, keys: list[Key]) -> Key | exp.Expr:
+def _output(scope: Scope, inner: exp.Expr, keys: list[GroupKey]) -> GroupKey | exp.Expr:
     """Return the key that an output column shows, or the expression it computes."""
     for key in keys:
         if key.is_the(scope, inner):
             return key
     if is_label(inner):
-        keys.append(Key(inner, None, classes_of_group(scope, inner)))
+        keys.append(GroupKey(inner, None, classes_of_group(scope, inner)))
         return keys[-1]
     if is_rank(inner):
         return inner

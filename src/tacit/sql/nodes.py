@@ -23,11 +23,11 @@ from sqlglot import exp
 __all__ = [
     "CodeCounts",
     "Codes",
-    "Contribution",
+    "ContributionScan",
+    "FilteredJoin",
     "Join",
     "Measure",
     "Order",
-    "People",
     "PersonSums",
     "Power",
     "Product",
@@ -58,7 +58,7 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class Contribution:
+class ContributionScan:
     """People who send one report, joined with the uploaded values of factors at its code."""
 
     scan: Scan
@@ -77,7 +77,7 @@ class PersonSums:
     """Factors whose products, report by report, are summed too."""
 
 
-Side = Scan | Contribution | PersonSums
+Side = Scan | ContributionScan | PersonSums
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class People:
+class FilteredJoin:
     """The people of a join that meet conditions, with the public values that measures take."""
 
     join: Join
@@ -130,7 +130,7 @@ class Sums:
     and of fourth powers of measures.
     """
 
-    people: People
+    people: FilteredJoin
     keys: tuple[exp.Expr, ...] = ()
     code: int | None = None
     measures: tuple[Measure, ...] = ()
@@ -145,7 +145,7 @@ class CodeCounts:
     Columns: the keys, guards, public numbers, then the channel and code of each service, and the number of rows.
     """
 
-    people: People
+    people: FilteredJoin
     keys: tuple[exp.Expr, ...] = ()
 
 
@@ -153,7 +153,7 @@ class CodeCounts:
 class Codes:
     """The code that each person sent to one service, in any order, without names."""
 
-    people: People
+    people: FilteredJoin
     code: int
     is_short: bool
     """Whether 31 bits are enough for any code."""
@@ -166,7 +166,7 @@ Order = Literal["size", "value", "person"]
 class Ranking:
     """Some people, each with what they add to every measure, in the order of one measure or of their keys."""
 
-    people: People
+    people: FilteredJoin
     measures: tuple[Measure, ...]
     by: int = 0
     order: Order = "size"

@@ -14,7 +14,7 @@ from tacit.contract.oracles.base import Codes
 from tacit.estimate.reading import WHOLE_ALPHABET, contributions
 from tacit.sql import names
 from tacit.sql.decoding import Decoding, decode_totals
-from tacit.sql.nodes import CodeCounts, Contribution, Join, People, PersonSums, Scan, Side, Sums
+from tacit.sql.nodes import CodeCounts, ContributionScan, FilteredJoin, Join, PersonSums, Scan, Side, Sums
 from tacit.sql.rounds import Round
 from tacit.sql.scope import LABELS, BoundColumn, Scope
 from tacit.sql.stored_types import StoredTypes, columns_in
@@ -71,13 +71,13 @@ class Plan:
             tuple(map(self.types.resolve, nodes))
             for nodes in (self.conditions, self.guards, self.powers, [key.column for key in self.keys])
         )
-        query = Sums(People(Join(scans), conditions, guards, powers), keys)
+        query = Sums(FilteredJoin(Join(scans), conditions, guards, powers), keys)
         for rule in RULES:
             query = rule(query, self.round)
         return query
 
     @cached_property
-    def people(self) -> People:
+    def people(self) -> FilteredJoin:
         """The people of the join, with the factors of their reports; a service joined with itself is read once."""
         people = self.reports.people
         sides = tuple(
@@ -92,7 +92,7 @@ class Plan:
         stored, decoding = self.round.stored[scan.number], self.decoding
         factors = tuple((place, decoding.factors[scan.number][place].constant) for place in decoding.read(scan.number))
         if stored.is_one_report:
-            return Contribution(scan, factors) if factors else scan
+            return ContributionScan(scan, factors) if factors else scan
         public = tuple(attribute.name for attribute in stored.service.service.public)
         products = tuple((i, j) for number, i, j in decoding.products if number == scan.number)
         return PersonSums(scan, public, factors, products)

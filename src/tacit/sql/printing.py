@@ -17,9 +17,9 @@ from tacit.sql import names
 from tacit.sql.nodes import (
     CodeCounts,
     Codes,
-    Contribution,
+    ContributionScan,
+    FilteredJoin,
     Measure,
-    People,
     PersonSums,
     Power,
     Product,
@@ -142,19 +142,19 @@ def _table(side: Side) -> exp.Expr:
     return _person_sums(side) if isinstance(side, PersonSums) else _rows(side.scan, _alias(side))
 
 
-def _joins(people: People) -> Iterable[exp.Join]:
+def _joins(people: FilteredJoin) -> Iterable[exp.Join]:
     """Yield the joins of the first service: other services on the key, and uploaded values on the code."""
     first = people.join.sides[0]
     for side in people.join.sides:
         if side is not first:
             same = equal(column(first.scan.key, _alias(first)), column(side.scan.key, _alias(side)))
             yield exp.Join(this=_table(side), on=same)
-        if isinstance(side, Contribution):
+        if isinstance(side, ContributionScan):
             same = equal(report_column("code", _alias(side)), report_column("code", _values_alias(side)))
             yield exp.Join(this=table(names.contributions(side.scan.number), _values_alias(side)), on=same)
 
 
-def _of_people(people: People, columns: Sequence[exp.Expr]) -> exp.Select:
+def _of_people(people: FilteredJoin, columns: Sequence[exp.Expr]) -> exp.Select:
     """Return columns of the people of a join that meet its conditions."""
     query = select(columns or [_constant_one()], _table(people.join.sides[0]))
     for join in _joins(people):
@@ -166,7 +166,7 @@ def _constant_one() -> exp.Expr:
     return with_alias(number(1), "one")
 
 
-def _public(people: People) -> list[exp.Expr]:
+def _public(people: FilteredJoin) -> list[exp.Expr]:
     """Return the columns of conditions and public numbers that measures take."""
     guards = [with_alias(one_where(guard.copy()), names.guard(place)) for place, guard in enumerate(people.guards)]
     powers = [with_alias(public.copy(), names.power(place)) for place, public in enumerate(people.powers)]
@@ -176,7 +176,7 @@ def _public(people: People) -> list[exp.Expr]:
 def _factors(side: Side) -> Iterable[exp.Expr]:
     """Yield the columns of a side's factors."""
     service = side.scan.number
-    if isinstance(side, Contribution):
+    if isinstance(side, ContributionScan):
         for place, offset in side.factors:
             name = names.factor(service, place)
             yield with_alias(plus([column(name, _values_alias(side)), double(offset)]), name)
@@ -209,7 +209,10 @@ def _part(part: str | Power | Measure) -> exp.Expr:
 
 
 def _with_measures(
-    people: People, measures: Sequence[Measure], carried: Sequence[tuple[exp.Expr, str]], columns: Sequence[exp.Expr]
+    people: FilteredJoin,
+    measures: Sequence[Measure],
+    carried: Sequence[tuple[exp.Expr, str]],
+    columns: Sequence[exp.Expr],
 ) -> exp.Select:
     """Return columns of the table ``measures``: each person's contribution to every total, and the kept columns."""
     factors = [factor for side in people.join.sides for factor in _factors(side)]

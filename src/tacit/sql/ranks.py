@@ -11,12 +11,12 @@ from sqlglot import exp
 from tacit.sql.scope import Scope
 from tacit.sql.vectors import kind_of
 
-__all__ = ["Key", "Rank", "is_rank", "key_of", "rank_of", "sort_rows"]
+__all__ = ["Rank", "SortKey", "is_rank", "key_of", "rank_of", "sort_rows"]
 
 KINDS: dict[type[exp.Expr], str] = {exp.RowNumber: "row", exp.Rank: "rank", exp.DenseRank: "dense"}
 
 
-class Key(NamedTuple):
+class SortKey(NamedTuple):
     """A place in a row, whether the largest come first, and whether undefined values do."""
 
     place: int
@@ -44,7 +44,7 @@ class Rank:
 
     kind: str
     partition: tuple[int, ...]
-    order: tuple[Key, ...]
+    order: tuple[SortKey, ...]
 
     def of(self, rows: Sequence[list[Any]], plain: Callable[[Any], Any]) -> list[int]:
         """Return the rank of each row."""
@@ -82,13 +82,13 @@ def key_of(
     item: exp.Ordered,
     position: Callable[[exp.Expr], int],
     order: Callable[[int], Mapping[Any, int] | None] = lambda _: None,
-) -> Key:
+) -> SortKey:
     """Return an item of ORDER BY; ``order`` has the places of a column's categories, if they are ordered."""
     place = position(item.this)
-    return Key(place, bool(item.args.get("desc")), bool(item.args.get("nulls_first")), order(place))
+    return SortKey(place, bool(item.args.get("desc")), bool(item.args.get("nulls_first")), order(place))
 
 
-def sort_rows(rows: list[list[Any]], keys: Sequence[Key], plain: Callable[[Any], Any]) -> list[list[Any]]:
+def sort_rows(rows: list[list[Any]], keys: Sequence[SortKey], plain: Callable[[Any], Any]) -> list[list[Any]]:
     """Return rows in the order of some keys; undefined values come last unless a key says otherwise."""
     for key in reversed(keys):
         keyed = [(key.value_of(row, plain), row) for row in rows]

@@ -18,7 +18,7 @@ from tacit.sql.expressions import compile_expression
 from tacit.sql.ordered import list_values, places_of
 from tacit.sql.parse import brief_sql, span_of
 from tacit.sql.public import COMPARISONS, is_list, literal_of
-from tacit.sql.ranks import Key, Rank, is_rank, key_of, rank_of, sort_rows
+from tacit.sql.ranks import Rank, SortKey, is_rank, key_of, rank_of, sort_rows
 from tacit.sql.scalars import NotScalar
 from tacit.sql.scope import Scope
 from tacit.sql.vectors import OPERATORS, kind_of
@@ -41,7 +41,7 @@ class Selection:
     hidden: list[exp.Expr]
     test: Test | None
     qualify: Test | None
-    order: list[Key]
+    order: list[SortKey]
     limit: int | None
     offset: int
     ranks: list[Rank]
@@ -152,13 +152,13 @@ class _Reader:
             raise self._scope.refusal(message, node, "unsupported-order")
         return place
 
-    def key(self, item: exp.Ordered) -> Key:
+    def key(self, item: exp.Ordered) -> SortKey:
         """Return an item of ORDER BY: a column of the answer, or an expression over columns of groups."""
         compute = self._compute(item.this)
         if compute is None:
             return key_of(item, self.position, self.order)
         place = self.position(next(iter(item.this.find_all(exp.Column))))
-        return Key(place, bool(item.args.get("desc")), bool(item.args.get("nulls_first")), compute=compute)
+        return SortKey(place, bool(item.args.get("desc")), bool(item.args.get("nulls_first")), compute=compute)
 
     def _compute(self, node: exp.Expr) -> Callable[[Sequence[Any]], Any] | None:
         """Return the value of an expression over columns of groups in a row; None if it is something else."""

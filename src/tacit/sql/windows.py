@@ -49,7 +49,7 @@ class AnyWindow:
         return [self.rows]
 
 
-class Key(Protocol):
+class GroupColumn(Protocol):
     """A column of GROUP BY."""
 
     @property
@@ -76,7 +76,7 @@ class Groups(Protocol):
         ...
 
     @property
-    def keys(self) -> Sequence[Key]:
+    def keys(self) -> Sequence[GroupColumn]:
         """The columns of GROUP BY."""
         ...
 

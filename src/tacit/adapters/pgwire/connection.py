@@ -19,16 +19,16 @@ from tacit.adapters.pgwire.catalog.facts import oid_of_type
 from tacit.adapters.pgwire.cursors import check_kept, close_cursor, fetch_from, read_declare
 from tacit.adapters.pgwire.failures import fields_of
 from tacit.adapters.pgwire.messages import ProtocolError, message
-from tacit.adapters.pgwire.prepared import Asking, Portal, Ready, Result, make_ready, place_of
+from tacit.adapters.pgwire.prepared import AnswerSource, Portal, Ready, Result, make_ready, place_of
 from tacit.adapters.pgwire.scram import MECHANISM, Exchange
 from tacit.adapters.pgwire.sending import WRITE_SECONDS, describe, send_copy, send_rows, spread
-from tacit.adapters.pgwire.settings import Session
-from tacit.adapters.pgwire.statements import Statement, split
+from tacit.adapters.pgwire.settings import PgSession
+from tacit.adapters.pgwire.statements import ClientStatement, split
 from tacit.adapters.pgwire.stream import Closed, Stream
 from tacit.adapters.pgwire.values import decode
 from tacit.errors import AccessError, OverloadedError, ParseError, TacitError, UnknownNameError, UsageError
 
-__all__ = ["Connection", "Door"]
+__all__ = ["Door", "PgConnection"]
 
 STARTUP_BYTES, LOGIN_BYTES, MESSAGE_BYTES = 10_000, 4096, 1 << 20
 LOGIN_SECONDS, MESSAGE_SECONDS, IDLE_SECONDS = 10.0, 30.0, 3600.0
@@ -49,7 +49,7 @@ class Door(Protocol[Owner]):
     def verifiers(self, name: str) -> Sequence[tuple[str, Owner]] | None:
         """Return the verifiers of a user's keys; None if no keys are needed."""
 
-    def admit(self, owner: Owner | None, *, is_local: bool) -> Asking:
+    def admit(self, owner: Owner | None, *, is_local: bool) -> AnswerSource:
         """Return the source of answers for the owner of a key, or refuse."""
 
     def cancel(self, numbers: bytes) -> None:
@@ -62,7 +62,7 @@ class Door(Protocol[Owner]):
         """Record an event in the metrics."""
 
 
-class Connection(Generic[Owner]):
+class PgConnection(Generic[Owner]):
     """Speaks with one client."""
 
     def __init__(self, stream: Stream, door: Door[Owner]) -> None:
@@ -138,7 +138,7 @@ class Connection(Generic[Owner]):
         owner = None if verifiers is None else await self._verify_key(name, verifiers)
         self._asking = self._door.admit(owner, is_local=self._stream.is_local)
         self._database = _printable(parameters.get("database") or name or "tacit")
-        self._session = Session(_printable(name) or "tacit")
+        self._session = PgSession(_printable(name) or "tacit")
         self._session.start_with(parameters)
         self._stream.write(wire.authentication(0))
         self._report(dict(self._session.reported_settings()))
@@ -320,7 +320,7 @@ class Connection(Generic[Owner]):
             return await self._declare(ready.statement, types)
         return (close_cursor if ready.statement.word == "CLOSE" else fetch_from)(ready.statement, self._portals)
 
-    async def _declare(self, statement: Statement, types: Sequence[int]) -> Ready:
+    async def _declare(self, statement: ClientStatement, types: Sequence[int]) -> Ready:
         declared = read_declare(statement, in_transaction=self._session.state == "T")
         inner = await self._ready(declared.text, statement.offset, types)
         if inner.columns is None:
@@ -382,12 +382,12 @@ class Connection(Generic[Owner]):
             self._session.state = "E"
 
 
-EXTENDED: dict[str, Callable[[Connection[Any], bytes], Awaitable[None]]] = {
-    "P": Connection._parse,  # noqa: SLF001
-    "B": Connection._bind,  # noqa: SLF001
-    "D": Connection._describe,  # noqa: SLF001
-    "E": Connection._execute,  # noqa: SLF001
-    "C": Connection._close,  # noqa: SLF001
+EXTENDED: dict[str, Callable[[PgConnection[Any], bytes], Awaitable[None]]] = {
+    "P": PgConnection._parse,  # noqa: SLF001
+    "B": PgConnection._bind,  # noqa: SLF001
+    "D": PgConnection._describe,  # noqa: SLF001
+    "E": PgConnection._execute,  # noqa: SLF001
+    "C": PgConnection._close,  # noqa: SLF001
 }
 
 

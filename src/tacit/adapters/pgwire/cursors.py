@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.adapters.pgwire.prepared import Portal, Ready, Result
-from tacit.adapters.pgwire.statements import Statement
+from tacit.adapters.pgwire.statements import ClientStatement
 from tacit.errors import OverloadedError, ParseError, UnknownNameError, UnsupportedSqlError
 
 __all__ = ["Portals", "check_kept", "close_cursor", "fetch_from", "read_declare"]
@@ -38,7 +38,7 @@ class Declared:
     is_held: bool
 
 
-def read_declare(statement: Statement, *, in_transaction: bool) -> Declared:
+def read_declare(statement: ClientStatement, *, in_transaction: bool) -> Declared:
     """Read DECLARE."""
     text = statement.text
     match = DECLARE.match(text)
@@ -63,7 +63,7 @@ def check_kept(portals: Portals) -> None:
         raise OverloadedError(text, code="too-many-statements")
 
 
-def fetch_from(statement: Statement, portals: Portals) -> Ready:
+def fetch_from(statement: ClientStatement, portals: Portals) -> Ready:
     """Return a FETCH or MOVE, ready to run."""
     match = FETCH.fullmatch(statement.text.rstrip("; \n\t"))
     if not match:
@@ -89,7 +89,7 @@ def fetch_from(statement: Statement, portals: Portals) -> Ready:
     return Ready(statement, (), portal.ready.columns if statement.word == "FETCH" else None, run)
 
 
-def close_cursor(statement: Statement, portals: Portals) -> Ready:
+def close_cursor(statement: ClientStatement, portals: Portals) -> Ready:
     """Return a CLOSE, ready to run."""
     wanted = statement.text.rstrip("; \n\t").split(None, 1)[1:]
     name = _plain(wanted[0]) if wanted else ""

@@ -13,9 +13,9 @@ __all__ = [
     "Bind",
     "Describe",
     "Execute",
+    "MessageReader",
     "Parse",
     "ProtocolError",
-    "Reader",
     "Startup",
     "authentication",
     "error",
@@ -43,7 +43,7 @@ class ProtocolError(Exception):
         self.message, self.sqlstate = message, sqlstate
 
 
-class Reader:
+class MessageReader:
     """Reads values from a message, and never beyond its end."""
 
     def __init__(self, content: bytes) -> None:
@@ -141,7 +141,7 @@ class Execute:
 
 def read_startup(content: bytes) -> Startup:
     """Read the first message, without its length."""
-    reader = Reader(content)
+    reader = MessageReader(content)
     code = reader.int32()
     if code in (TLS, ENCRYPTION):
         reader.end()
@@ -160,7 +160,7 @@ def read_startup(content: bytes) -> Startup:
 
 def read_text(content: bytes) -> str:
     """Read a message that is one text."""
-    reader = Reader(content)
+    reader = MessageReader(content)
     text = reader.text()
     reader.end()
     return text
@@ -168,7 +168,7 @@ def read_text(content: bytes) -> str:
 
 def read_parse(content: bytes) -> Parse:
     """Read Parse."""
-    reader = Reader(content)
+    reader = MessageReader(content)
     name, text = reader.text(), reader.text()
     types = tuple(reader.int32() & 0xFFFFFFFF for _ in range(reader.count()))
     reader.end()
@@ -177,7 +177,7 @@ def read_parse(content: bytes) -> Parse:
 
 def read_bind(content: bytes) -> Bind:
     """Read Bind."""
-    reader = Reader(content)
+    reader = MessageReader(content)
     portal, statement = reader.text(), reader.text()
     formats = tuple(reader.int16() for _ in range(reader.count()))
     values = []
@@ -194,7 +194,7 @@ def read_bind(content: bytes) -> Bind:
 
 def read_describe(content: bytes) -> Describe:
     """Read Describe or Close."""
-    reader = Reader(content)
+    reader = MessageReader(content)
     kind, name = reader.take(1).decode("latin-1"), reader.text()
     reader.end()
     if kind not in ("S", "P"):
@@ -205,7 +205,7 @@ def read_describe(content: bytes) -> Describe:
 
 def read_execute(content: bytes) -> Execute:
     """Read Execute."""
-    reader = Reader(content)
+    reader = MessageReader(content)
     execute = Execute(reader.text(), max(0, reader.int32()))
     reader.end()
     return execute
@@ -213,7 +213,7 @@ def read_execute(content: bytes) -> Execute:
 
 def read_sasl_first(content: bytes) -> tuple[str, bytes]:
     """Read the first SASL message: the mechanism, and the client's first data."""
-    reader = Reader(content)
+    reader = MessageReader(content)
     mechanism, length = reader.text(), reader.int32()
     first = reader.take(length)
     reader.end()

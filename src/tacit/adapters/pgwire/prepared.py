@@ -11,17 +11,17 @@ from sqlglot import exp
 
 from tacit.adapters.pgwire.catalog.facts import type_of_oid
 from tacit.adapters.pgwire.catalog.prepare import prepare
-from tacit.adapters.pgwire.catalog.tables import Catalog
+from tacit.adapters.pgwire.catalog.tables import PgCatalog
 from tacit.adapters.pgwire.copying import Copying, read_copy
-from tacit.adapters.pgwire.questions import MOST_PARAMETERS, PARTS, Question, columns_alone, read_question
-from tacit.adapters.pgwire.settings import Session, options_of
-from tacit.adapters.pgwire.statements import Statement, classify
+from tacit.adapters.pgwire.questions import MOST_PARAMETERS, PARTS, ParameterizedQuestion, columns_alone, read_question
+from tacit.adapters.pgwire.settings import PgSession, options_of
+from tacit.adapters.pgwire.statements import ClientStatement, classify
 from tacit.adapters.pgwire.values import type_of_value
 from tacit.errors import InternalError, ParseError, QueryError, TacitError, UnknownNameError, UnsupportedSqlError
 from tacit.estimate.answer import Answer
 from tacit.sql.columns import Shape
 
-__all__ = ["Asking", "Columns", "Portal", "Ready", "Result", "make_ready", "place_of"]
+__all__ = ["AnswerSource", "Columns", "Portal", "Ready", "Result", "make_ready", "place_of"]
 
 Columns = tuple[tuple[str, str], ...]
 """Names and types."""
@@ -29,7 +29,7 @@ Columns = tuple[tuple[str, str], ...]
 T = TypeVar("T")
 
 
-class Asking(Protocol):
+class AnswerSource(Protocol):
     """The source of answers for one client."""
 
     async def tables(self) -> Sequence[Shape]:
@@ -38,7 +38,7 @@ class Asking(Protocol):
     async def compute(self, work: Callable[[], T]) -> T:
         """Run work on the catalog."""
 
-    async def columns(self, question: Question) -> Columns:
+    async def columns(self, question: ParameterizedQuestion) -> Columns:
         """Return the columns of a question."""
 
     async def ask(self, text: str, parameters: Sequence[Any], options: dict[str, Any]) -> Answer:
@@ -61,7 +61,7 @@ class Result:
 class Ready:
     """A prepared statement."""
 
-    statement: Statement
+    statement: ClientStatement
     parameters: tuple[str, ...] = ()
     columns: Columns | None = None
     run: Callable[[Sequence[Any]], Awaitable[Result]] = field(repr=False, default=None)  # type: ignore[assignment]
@@ -81,7 +81,7 @@ class Portal:
 
 
 async def make_ready(
-    text: str, offset: int, types: Sequence[int], asking: Asking, session: Session, database: str
+    text: str, offset: int, types: Sequence[int], asking: AnswerSource, session: PgSession, database: str
 ) -> Ready:
     """Prepare a statement; ``types`` are the parameter types that the client declares."""
     shapes = await asking.tables()
@@ -102,7 +102,7 @@ async def make_ready(
         return _copy_question(await make_ready(copied, offset, (), asking, session, database), copying)
     if statement.kind == "catalog":
         if session.catalog is None or session.catalog.shapes != tuple(shapes):
-            session.catalog = Catalog(shapes, session.user, database, session.values)
+            session.catalog = PgCatalog(shapes, session.user, database, session.values)
         return await _catalog(statement, types, asking, session.catalog)
     if (shown := columns_alone(statement.node, shapes)) is not None:
         return Ready(statement, (), shown, lambda _: _wrap(Result("SELECT 0", shown)))
@@ -130,7 +130,7 @@ def _copy_question(ready: Ready, copying: Copying) -> Ready:
     return Ready(ready.statement, (), None, run)
 
 
-def _command(statement: Statement, session: Session) -> Ready:
+def _command(statement: ClientStatement, session: PgSession) -> Ready:
     columns = (
         session.show(statement.text.rstrip("; \n").split(None, 1)[1]).columns if statement.word == "SHOW" else None
     )
@@ -142,7 +142,7 @@ def _command(statement: Statement, session: Session) -> Ready:
     return Ready(statement, (), columns, run)
 
 
-async def _catalog(statement: Statement, types: Sequence[int], asking: Asking, catalog: Catalog) -> Ready:
+async def _catalog(statement: ClientStatement, types: Sequence[int], asking: AnswerSource, catalog: PgCatalog) -> Ready:
     node = statement.node
     if node is None:
         message = "A question about the catalog was not parsed."
@@ -166,7 +166,7 @@ async def _catalog(statement: Statement, types: Sequence[int], asking: Asking, c
 
 
 async def _run_question(
-    question: Question, columns: Columns, values: Sequence[Any], asking: Asking, session: Session
+    question: ParameterizedQuestion, columns: Columns, values: Sequence[Any], asking: AnswerSource, session: PgSession
 ) -> Result:
     """Ask, and return an estimate ``x`` as x, x_error, x_low and x_high."""
     answer = await asking.ask(question.text, question.values(values), options_of(session.values))

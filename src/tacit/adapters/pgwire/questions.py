@@ -22,7 +22,7 @@ from tacit.contract.schema import Public
 from tacit.database import Database
 from tacit.errors import ParseError, UnsupportedSqlError
 from tacit.estimate.answer import Answer, Options
-from tacit.sql.bind import Key
+from tacit.sql.bind import GroupKey
 from tacit.sql.columns import Shape, plain_type
 from tacit.sql.modes import Mode
 from tacit.sql.parameters import number_parameters
@@ -32,7 +32,7 @@ from tacit.sql.ranks import is_rank
 from tacit.sql.scope import LABELS
 from tacit.sql.vectors import shown_value
 
-__all__ = ["Question", "columns_alone", "columns_of", "read_question", "stand_ins"]
+__all__ = ["ParameterizedQuestion", "columns_alone", "columns_of", "read_question", "stand_ins"]
 
 PARTS = ("", "_error", "_low", "_high")
 """An estimate is four columns."""
@@ -42,7 +42,7 @@ MOST_PARAMETERS = 1000
 
 
 @dataclass(frozen=True)
-class Question:
+class ParameterizedQuestion:
     """A question with ``?`` for parameters.
 
     Attributes
@@ -64,12 +64,12 @@ class Question:
         return [parameters[place] for place in self.order]
 
 
-def read_question(text: str, shapes: Sequence[Shape], declared: Sequence[int], database: str) -> Question:
+def read_question(text: str, shapes: Sequence[Shape], declared: Sequence[int], database: str) -> ParameterizedQuestion:
     """Read a question; types of parameters come from the client, a cast, or the column they are compared with."""
     try:
         tokens = tokens_of(text)
     except (SqlglotError, RecursionError, ValueError):
-        return Question(text, (), ())
+        return ParameterizedQuestion(text, (), ())
     letters, order, casts = list(text), [], {}
     place = 0
     schemas = {"public"} - {shape.name.lower() for shape in shapes}
@@ -103,7 +103,9 @@ def read_question(text: str, shapes: Sequence[Shape], declared: Sequence[int], d
         type_of_oid(declared[place]) if place < len(declared) and declared[place] else None for place in range(count)
     ]
     types = [named[place] or casts.get(place) or beside.get(place) or "text" for place in range(count)]
-    return Question(rewritten, tuple(order), tuple("text" if kind == "unknown" else kind for kind in types))
+    return ParameterizedQuestion(
+        rewritten, tuple(order), tuple("text" if kind == "unknown" else kind for kind in types)
+    )
 
 
 def columns_alone(node: exp.Expr | None, shapes: Sequence[Shape]) -> tuple[tuple[str, str], ...] | None:
@@ -233,7 +235,7 @@ def _beside(node: exp.Expr, columns: Mapping[str, str]) -> str:
     return ""
 
 
-def stand_ins(question: Question, database: Database) -> list[Any]:
+def stand_ins(question: ParameterizedQuestion, database: Database) -> list[Any]:
     """Return a possible value for each parameter, so that a question can be bound before its values are known."""
     known = {
         attribute.name.lower(): shown_value(attribute, 0)
@@ -289,7 +291,7 @@ def _columns_of_one(database: Database, text: str, parameters: Sequence[Any]) ->
     for place, (name, output) in enumerate(bound.outputs):
         if place in bound.labels:
             result += zip(names_of(bound)[place], _label_types(bound.labels[place]), strict=True)
-        elif isinstance(output, Key):
+        elif isinstance(output, GroupKey):
             result.append((name, _key_type(database, output)))
         elif is_rank(output):
             result.append((name, "int8"))
@@ -306,7 +308,7 @@ def _label_types(column: Mode | Quantile) -> tuple[str, ...]:
     return (type_of_value(label(float(column.outcomes.values[0]))) if label is not None else "float8",) * 3
 
 
-def _key_type(database: Database, key: Key) -> str:
+def _key_type(database: Database, key: GroupKey) -> str:
     """Return the type of a column of GROUP BY."""
     if key.public is None:
         kinds = sorted({type_of_value(label) for label, _ in key.classes if label is not None})

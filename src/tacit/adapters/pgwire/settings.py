@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tacit.adapters.pgwire.catalog.functions import VERSION
-from tacit.adapters.pgwire.catalog.tables import Catalog
-from tacit.adapters.pgwire.statements import Statement
+from tacit.adapters.pgwire.catalog.tables import PgCatalog
+from tacit.adapters.pgwire.statements import ClientStatement
 from tacit.errors import ParseError, UnknownNameError, UsageError
 
-__all__ = ["Outcome", "Session", "options_of"]
+__all__ = ["Outcome", "PgSession", "options_of"]
 
 REPORTED = {
     "server_version": VERSION,
@@ -82,13 +82,13 @@ class Outcome:
 
 
 @dataclass
-class Session:
+class PgSession:
     """Settings and the state of the transaction: idle, in one, or in one that has failed."""
 
     user: str
     values: dict[str, str] = field(default_factory=dict)
     state: Literal["I", "T", "E"] = "I"
-    catalog: Catalog | None = None
+    catalog: PgCatalog | None = None
     """The catalog at the last catalog question."""
 
     def __post_init__(self) -> None:
@@ -145,7 +145,7 @@ class Session:
             raise UnknownNameError("setting", key[:63], None, code="unknown-setting")
         return Outcome("SHOW", ((key, "text"),), ((self.values[key],),))
 
-    def run(self, statement: Statement) -> Outcome:
+    def run(self, statement: ClientStatement) -> Outcome:
         """Run a command."""
         words = statement.text.rstrip("; \n\t").split()
         word, arguments = statement.word, " ".join(words[1:])

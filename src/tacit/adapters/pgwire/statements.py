@@ -15,7 +15,7 @@ from tacit.adapters.pgwire.catalog.facts import relations
 from tacit.errors import ParseError, UnsupportedSqlError
 from tacit.sql.parse import refuse_deep
 
-__all__ = ["Statement", "classify", "split", "tokens_of"]
+__all__ = ["ClientStatement", "classify", "split", "tokens_of"]
 
 LONGEST = 1 << 15
 """Characters of what is sent at once, nested parentheses, because the parser recurses, and nested brackets, for which
@@ -31,7 +31,7 @@ SYSTEM = ("pg_catalog", "information_schema")
 
 
 @dataclass(frozen=True)
-class Statement:
+class ClientStatement:
     """One statement: its text, its position in the client's text, its first word, and its tree if it is parsed here."""
 
     text: str
@@ -76,28 +76,28 @@ def split(text: str) -> list[tuple[str, int]]:
     return result
 
 
-def classify(text: str, offset: int, tables: Collection[str]) -> Statement:
+def classify(text: str, offset: int, tables: Collection[str]) -> ClientStatement:
     """Classify a statement; ``tables`` are the names of the collector's tables."""
     words = text.split(None, 1)
     word = (words[0] if words else "").upper().rstrip(";(*") or ("(" if text.lstrip().startswith("(") else "")
     if not word:
-        return Statement(text, offset, "empty", "")
+        return ClientStatement(text, offset, "empty", "")
     if word in COMMANDS:
-        return Statement(text, offset, "command", word)
+        return ClientStatement(text, offset, "command", word)
     if word in CURSORS:
-        return Statement(text, offset, "cursor", word)
+        return ClientStatement(text, offset, "cursor", word)
     if word == "COPY":
-        return Statement(text, offset, "copy", word)
+        return ClientStatement(text, offset, "copy", word)
     if word not in QUESTIONS:
         shown = word if word.isalpha() and len(word) < 20 else "This"
         message = f"{shown} is not supported: this database is read-only. Use SELECT."
         raise UnsupportedSqlError(message, code="read-only", text=text, span=(0, len(word)))
     if word == "EXPLAIN":
-        return Statement(text, offset, "question", word)
+        return ClientStatement(text, offset, "question", word)
     node = _parse(text)
     if node is not None and _is_about_catalog(node, tables):
-        return Statement(text, offset, "catalog", word, node)
-    return Statement(text, offset, "question", word, node)
+        return ClientStatement(text, offset, "catalog", word, node)
+    return ClientStatement(text, offset, "question", word, node)
 
 
 def _parse(text: str) -> exp.Expr | None:

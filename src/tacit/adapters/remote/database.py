@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tacit.adapters.remote.address import find_key, url_of
 from tacit.adapters.remote.answers import MEDIA_TYPE, answer_from_stream, not_a_collector, table_from_stream
-from tacit.adapters.remote.transport import Transport
+from tacit.adapters.remote.transport import RemoteTransport
 from tacit.client.scalars import plain_scalar
 from tacit.collection import Collection
 from tacit.contract.audit import Audit
@@ -50,7 +50,7 @@ class RemoteDatabase:
     """
 
     def __init__(self, address: str, *, key: str | None = None, key_file: Any = None, timeout: float = SECONDS) -> None:
-        self._transport = Transport(url_of(address), find_key(key, key_file), timeout)
+        self._transport = RemoteTransport(url_of(address), find_key(key, key_file), timeout)
         self._contracts: dict[str, Collection] = {}
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ import tacit.errors as core
 from tacit.client.transport import PROTOCOL, connect
 from tacit.errors import EngineError, InternalError, OverloadedError, QueryError, TacitError, UnknownNameError
 
-__all__ = ["Transport"]
+__all__ = ["RemoteTransport"]
 
 MOST_BYTES = 256 << 20
 """Maximum size of an answer: many times what a collector returns."""
@@ -21,7 +21,7 @@ MOST_BYTES = 256 << 20
 ERRORS: dict[str, type[TacitError]] = {name: getattr(core, name) for name in core.__all__}
 
 
-class Transport:
+class RemoteTransport:
     """Sends requests to one collector with one key; each has its own connection, so threads may share it."""
 
     def __init__(self, url: str, key: str, timeout: float) -> None:

@@ -20,7 +20,7 @@ from tacit.answers.forecast.rounds import Rounds, one_round
 from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.labels import label_rows
 from tacit.answers.quantiles import Curve, interpolate
-from tacit.answers.rows import Pending, after, pending_of
+from tacit.answers.rows import PendingEstimate, after, pending_of
 from tacit.contract.contract import Contract
 from tacit.errors import UnanswerableError, UnsupportedSqlError, UsageError
 from tacit.estimate.answer import Answer, Options
@@ -294,7 +294,7 @@ class Expectation:
 
 
 @dataclass(frozen=True, eq=False)
-class _Expected(Pending):
+class _Expected(PendingEstimate):
     """The expected value of a part of a column for a number of people."""
 
     expectation: Expectation

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.layouts.questions import Question, pool_means
-from tacit.contract.layouts.sets import STEPS, Axis, Set, SetFamilies, Sets, Shares
-from tacit.contract.layouts.shifted import Family
+from tacit.contract.layouts.questions import QuestionClass, pool_means
+from tacit.contract.layouts.sets import STEPS, AttributeSets, DesignAxis, Set, SetFamilies, Shares
+from tacit.contract.layouts.shifted import PartitionFamily
 from tacit.contract.layouts.steer import steer
 
 __all__ = ["SetDesign", "design_sets", "design_variances"]
@@ -48,13 +48,13 @@ class SetDesign:
 
     attributes: Set
     share: float
-    families: tuple[Family, ...]
+    families: tuple[PartitionFamily, ...]
     groups: tuple[npt.NDArray[np.float64], ...]
 
 
 def design_sets(
     families: SetFamilies,
-    questions: Sequence[Question],
+    questions: Sequence[QuestionClass],
     epsilon: float,
     *,
     points: bool = False,
@@ -67,7 +67,7 @@ def design_sets(
     ``points``, single values of attributes that are larger than their copies keep the share that they have among nested
     levels. ``people`` is their expected number, with which attributes are ordered. A ``draft`` takes fewer steps.
     """
-    nested = Sets({shown: [family.nested for family in of_set] for shown, of_set in families.items()}, epsilon)
+    nested = AttributeSets({shown: [family.nested for family in of_set] for shown, of_set in families.items()}, epsilon)
     levels = {shown: math.prod(len(axis.shares) for axis in axes) for shown, axes in nested.axes.items()}
     before = nested.variances(questions, {shown: count / sum(levels.values()) for shown, count in levels.items()})
     before = pool_means(questions, before)
@@ -75,14 +75,14 @@ def design_sets(
     sets_asked = {question.attributes for question in questions}
     unasked = [shown for shown in families if shown not in sets_asked and len(shown) < 3]
     floors = dict.fromkeys(unasked, UNASKED / max(1, len(unasked)))
-    tried: list[tuple[float, float, Sets, Shares]] = []
+    tried: list[tuple[float, float, AttributeSets, Shares]] = []
     many = len(families) > MANY_SETS
     steps = (FEW_STEPS if many else DRAFT_STEPS) if draft else STEPS
     for _ in range(1 if draft or many else ROUNDS):
         wanted = [
             replace(question, weight=w / old) for w, old, question in zip(weights, before, questions, strict=True)
         ]
-        sets = Sets(families, epsilon, points=points)
+        sets = AttributeSets(families, epsilon, points=points)
         shares = sets.design(wanted, dict.fromkeys(families, 1 / len(families)), floors, steps)
         after = pool_means(questions, sets.variances(questions, shares))
         ratios = [new / old for new, old in zip(after, before, strict=True)]
@@ -98,9 +98,9 @@ def design_sets(
     return [_drop_rare(shown, share, families[shown], sets.axes[shown]) for shown, share in large.items()]
 
 
-def design_variances(designs: Sequence[SetDesign], questions: Sequence[Question], epsilon: float) -> list[float]:
+def design_variances(designs: Sequence[SetDesign], questions: Sequence[QuestionClass], epsilon: float) -> list[float]:
     """Return the variance of questions per report, over uniform records, with views as designed."""
-    sets = Sets({design.attributes: design.families for design in designs}, epsilon)
+    sets = AttributeSets({design.attributes: design.families for design in designs}, epsilon)
     sets.take({design.attributes: design.groups for design in designs})
     return sets.variances(questions, {design.attributes: design.share for design in designs})
 
@@ -115,7 +115,7 @@ def _drop_small(shares: Shares, sets_asked: set[Set]) -> Shares:
     return {shown: share / sum(large.values()) for shown, share in large.items()}
 
 
-def _drop_rare(shown: Set, share: float, families: Sequence[Family], axes: Sequence[Axis]) -> SetDesign:
+def _drop_rare(shown: Set, share: float, families: Sequence[PartitionFamily], axes: Sequence[DesignAxis]) -> SetDesign:
     """Return the design of a set without widths that too few people would report."""
     frequent = [
         [g for g, share in enumerate(axis.shares) if share >= LEAST_GROUP or g == len(axis.shares) - 1] for axis in axes

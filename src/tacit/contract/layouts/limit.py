@@ -19,8 +19,8 @@ import numpy as np
 
 from tacit.contract.layouts.design import SetDesign, design_variances
 from tacit.contract.layouts.grams import Matrix, point_gram, range_gram
-from tacit.contract.layouts.questions import Question
-from tacit.contract.layouts.shifted import Shape
+from tacit.contract.layouts.questions import QuestionClass
+from tacit.contract.layouts.shifted import AttributeShape
 
 __all__ = ["least_variance", "over_the_limit"]
 
@@ -64,12 +64,12 @@ def _most_trace(values: int, epsilon: float) -> float:
     return max(values * (k * grown**2 + values - k) / (k * grown + values - k) ** 2 for k in sizes)
 
 
-def over_the_limit(designs: Sequence[SetDesign], shapes: Sequence[Shape], epsilon: float) -> dict[str, float]:
+def over_the_limit(designs: Sequence[SetDesign], shapes: Sequence[AttributeShape], epsilon: float) -> dict[str, float]:
     """Return the expected variance over the limit of each class of questions, in the geometric mean over attributes.
 
     ``shapes`` are those of coarse copies. Classes for which the limit is uninformative are left out.
     """
-    classes: dict[str, list[Question]] = {}
+    classes: dict[str, list[QuestionClass]] = {}
     for attributes in [design.attributes for design in designs if len(design.attributes) < 3][:MOST_SETS]:
         shapes_shown = [shapes[i] for i in attributes]
         behind = " of two" if len(attributes) == 2 else ""
@@ -78,7 +78,7 @@ def over_the_limit(designs: Sequence[SetDesign], shapes: Sequence[Shape], epsilo
             grams = {"ranges": range_gram, "values": point_gram}
         for name, gram in grams.items():
             gram_of = {i: gram(shape.values, shape.null) for i, shape in zip(attributes, shapes_shown, strict=True)}
-            classes.setdefault(name + behind, []).append(Question(1.0, gram_of))
+            classes.setdefault(name + behind, []).append(QuestionClass(1.0, gram_of))
     ratios = {}
     for name, questions in classes.items():
         least = [least_variance(list(question.grams.values()), epsilon) for question in questions]

@@ -21,8 +21,22 @@ from tacit.contract.layouts.calendar import coarse_calendar, coarse_cells, copy_
 from tacit.contract.layouts.design import SetDesign, design_sets, design_variances
 from tacit.contract.layouts.levels import Levels
 from tacit.contract.layouts.limit import over_the_limit
-from tacit.contract.layouts.questions import Question, coarse_vector, counts_values, merge_questions, standard_questions
-from tacit.contract.layouts.shifted import FEW_MEANS, MANY_MEANS, RATIO, SOME_MEANS, Family, Shape, family_of
+from tacit.contract.layouts.questions import (
+    QuestionClass,
+    coarse_vector,
+    counts_values,
+    merge_questions,
+    standard_questions,
+)
+from tacit.contract.layouts.shifted import (
+    FEW_MEANS,
+    MANY_MEANS,
+    RATIO,
+    SOME_MEANS,
+    AttributeShape,
+    PartitionFamily,
+    family_of,
+)
 from tacit.errors import LayoutError
 
 __all__ = ["mean_variance", "partitions"]
@@ -79,7 +93,7 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
     raise LayoutError(message, code="too-many-views")
 
 
-def _offset_choices(shapes: Sequence[Shape], expected: Expected) -> tuple[int, ...]:
+def _offset_choices(shapes: Sequence[AttributeShape], expected: Expected) -> tuple[int, ...]:
     """Return the offsets of runs to be tried: more where there are few views, or where questions are known."""
     telling = sum(shape.values + shape.null > 1 for shape in shapes)
     if expected.draft:
@@ -88,11 +102,11 @@ def _offset_choices(shapes: Sequence[Shape], expected: Expected) -> tuple[int, .
     return (MANY_OFFSETS, RATIO, 2, 1) if many else (RATIO, 2, 1)
 
 
-def _may_fit(shapes: Sequence[Shape], sets: Sequence[tuple[int, ...]], offsets: int) -> bool:
+def _may_fit(shapes: Sequence[AttributeShape], sets: Sequence[tuple[int, ...]], offsets: int) -> bool:
     return offsets == 1 or len(sets) * _most_views(shapes, offsets) <= 2 * MOST_VIEWS
 
 
-def _why(designs: Sequence[SetDesign], shapes: Sequence[Shape], expected: Expected) -> str:
+def _why(designs: Sequence[SetDesign], shapes: Sequence[AttributeShape], expected: Expected) -> str:
     """Return what the views are designed for, and their variance over the least of any channel, by class."""
     about = f"{len(expected.asked)} questions" if expected.asked else "all classes of questions"
     people = "" if expected.users is None else f" of {expected.users:,} people"
@@ -101,33 +115,35 @@ def _why(designs: Sequence[SetDesign], shapes: Sequence[Shape], expected: Expect
     return f"views for {about}{people}" + (f"; variance over the limit: {said}" if said else "")
 
 
-def _copies(shapes: Sequence[Shape]) -> list[Shape]:
+def _copies(shapes: Sequence[AttributeShape]) -> list[AttributeShape]:
     most = _copy_size(shapes)
     return [
-        Shape(int(coarse_cells(values, calendar, most)[-1]) + 1, null, ordered, coarse_calendar(values, calendar, most))
+        AttributeShape(
+            int(coarse_cells(values, calendar, most)[-1]) + 1, null, ordered, coarse_calendar(values, calendar, most)
+        )
         for values, null, ordered, calendar in shapes
     ]
 
 
-def _copy_size(shapes: Sequence[Shape]) -> int:
+def _copy_size(shapes: Sequence[AttributeShape]) -> int:
     return copy_size(sum(shape.values + shape.null > 1 for shape in shapes))
 
 
-def _shapes(planning: Planning) -> list[Shape]:
+def _shapes(planning: Planning) -> list[AttributeShape]:
     attributes = zip(planning.levels, planning.ordered, planning.calendars, strict=True)
     return [
-        Shape(levels.size - levels.has_null, levels.has_null, ordered, calendar)
+        AttributeShape(levels.size - levels.has_null, levels.has_null, ordered, calendar)
         for levels, ordered, calendar in attributes
     ]
 
 
-def _sets(shapes: Sequence[Shape]) -> tuple[tuple[int, ...], ...]:
+def _sets(shapes: Sequence[AttributeShape]) -> tuple[tuple[int, ...], ...]:
     """Return each attribute that has several values alone, and every two of them together."""
     telling = [i for i, shape in enumerate(shapes) if shape.values + shape.null > 1]
     return tuple(shown for count in (1, 2) for shown in itertools.combinations(telling, count))
 
 
-def _larger_sets(shapes: Sequence[Shape]) -> list[tuple[int, ...]]:
+def _larger_sets(shapes: Sequence[AttributeShape]) -> list[tuple[int, ...]]:
     """Return all sets of three and more attributes, of a service of few."""
     telling = [i for i, shape in enumerate(shapes) if shape.values + shape.null > 1]
     if len(telling) > MOST_TOGETHER:
@@ -135,7 +151,7 @@ def _larger_sets(shapes: Sequence[Shape]) -> list[tuple[int, ...]]:
     return [shown for count in range(3, len(telling) + 1) for shown in itertools.combinations(telling, count)]
 
 
-def _larger_families(shapes: Sequence[Shape], offsets: int) -> dict[tuple[int, ...], list[Family]]:
+def _larger_families(shapes: Sequence[AttributeShape], offsets: int) -> dict[tuple[int, ...], list[PartitionFamily]]:
     """Return the partitions of the attributes of larger sets, with as many offsets as views allow."""
     by_set = {}
     for shown in _larger_sets(shapes):
@@ -147,14 +163,14 @@ def _larger_families(shapes: Sequence[Shape], offsets: int) -> dict[tuple[int, .
     return by_set
 
 
-def _most_views(shapes: Sequence[Shape], offsets: int) -> float:
+def _most_views(shapes: Sequence[AttributeShape], offsets: int) -> float:
     """Return the mean number of views of two attributes, before those that nobody needs are left out."""
     counts = [len(family_of(shape, offsets=offsets).levels) - 1 for shape in shapes]
     return float(np.mean(counts)) ** 2
 
 
 def _designs(
-    shapes: Sequence[Shape], sets: tuple[tuple[int, ...], ...], expected: Expected, offsets: int
+    shapes: Sequence[AttributeShape], sets: tuple[tuple[int, ...], ...], expected: Expected, offsets: int
 ) -> list[SetDesign]:
     """Return the design for the questions that are expected, or else for all classes of questions."""
     if not expected.asked:
@@ -173,7 +189,7 @@ def _designs(
     return design_sets(families, questions, float(expected.epsilon), people=people, draft=expected.draft)
 
 
-def _people(users: int | None, shapes: Sequence[Shape]) -> tuple[int, list[bool]] | None:
+def _people(users: int | None, shapes: Sequence[AttributeShape]) -> tuple[int, list[bool]] | None:
     return None if users is None else (users, [shape.ordered for shape in shapes])
 
 
@@ -183,11 +199,11 @@ def _offsets_of_means(shown: tuple[int, ...], sets_asked: set[tuple[int, ...]], 
     return FEW_MEANS if shown in summed else 0
 
 
-def question_of(question: Asked, shapes: Sequence[Shape]) -> Question:
+def question_of(question: Asked, shapes: Sequence[AttributeShape]) -> QuestionClass:
     """Return a question on the coarse copies of its attributes."""
     most = _copy_size(shapes)
     vectors = {i: coarse_vector(vector, shapes[i], most) for i, vector in question.vectors.items()}
-    return Question.of(question.weight, vectors)
+    return QuestionClass.of(question.weight, vectors)
 
 
 def mean_variance(planning: Planning, questions_asked: Sequence[Asked]) -> float:
@@ -203,7 +219,7 @@ def mean_variance(planning: Planning, questions_asked: Sequence[Asked]) -> float
 
 @lru_cache(maxsize=64)
 def _standard_designs(
-    shapes: tuple[Shape, ...],
+    shapes: tuple[AttributeShape, ...],
     sets: tuple[tuple[int, ...], ...],
     epsilon: Fraction,
     offsets: int,
@@ -212,7 +228,7 @@ def _standard_designs(
     draft: bool,
 ) -> list[SetDesign]:
     means = FEW_MEANS if len(sets) > 1 else SOME_MEANS
-    families: dict[tuple[int, ...], list[Family]] = {
+    families: dict[tuple[int, ...], list[PartitionFamily]] = {
         shown: [family_of(shapes[i], means=means if len(shown) == 1 else 0, offsets=offsets) for i in shown]
         for shown in sets
     }
@@ -222,7 +238,7 @@ def _standard_designs(
     return design_sets(families, questions, float(epsilon), points=True, people=_people(users, shapes), draft=draft)
 
 
-def _levels(shape: Shape, attribute: int, designs: Sequence[SetDesign], nested: Levels) -> Levels:
+def _levels(shape: AttributeShape, attribute: int, designs: Sequence[SetDesign], nested: Levels) -> Levels:
     """Return the partitions of an attribute that some set uses."""
     pairs = [pair for design in designs for pair in zip(design.attributes, design.families, strict=True)]
     families = [family for i, family in pairs if i == attribute]
@@ -256,7 +272,9 @@ def _views(levels: Sequence[Levels], designs: Sequence[SetDesign], extras: int) 
     return views
 
 
-def _places(family: Family, shares: Iterable[float], runs: dict[tuple[int, ...], int]) -> list[tuple[int, float]]:
+def _places(
+    family: PartitionFamily, shares: Iterable[float], runs: dict[tuple[int, ...], int]
+) -> list[tuple[int, float]]:
     """Return the levels of a family's partitions with their shares; those that tell nothing are left out."""
     listed = []
     groups: list[tuple[tuple[int, ...], ...]] = [*((starts,) for starts in family.dated), *family.groups]

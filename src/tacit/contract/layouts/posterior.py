@@ -22,7 +22,7 @@ import numpy as np
 
 from tacit.contract.layouts.grams import Matrix
 from tacit.contract.layouts.information import information
-from tacit.contract.layouts.shifted import Family
+from tacit.contract.layouts.shifted import PartitionFamily
 
 __all__ = ["Prospect"]
 
@@ -57,7 +57,7 @@ def _axis(values: int, null: bool, ordered: bool, most: int) -> tuple[Matrix, Ma
 
 
 @lru_cache(maxsize=256)
-def _grams_of(family: Family, ordered: bool, most: int) -> Matrix:  # noqa: FBT001
+def _grams_of(family: PartitionFamily, ordered: bool, most: int) -> Matrix:  # noqa: FBT001
     """Return for each group of partitions the mean of W'W, on the eigenvectors."""
     _, vectors = _axis(family.values, family.null, ordered, most)
     return np.stack([vectors.T @ gram @ vectors for gram in family.grams()])
@@ -68,7 +68,7 @@ class Prospect:
 
     def __init__(
         self,
-        families: Mapping[Set, Sequence[tuple[Family, Sequence[float]]]],
+        families: Mapping[Set, Sequence[tuple[PartitionFamily, Sequence[float]]]],
         home: Set,
         ordered: Mapping[int, bool],
         epsilon: float,

@@ -11,13 +11,21 @@ import numpy as np
 from tacit.contract.layouts.base import Asked
 from tacit.contract.layouts.calendar import calendar_gram, coarse_cells
 from tacit.contract.layouts.grams import Matrix, centred_gram, point_gram, range_gram, value_gram
-from tacit.contract.layouts.shifted import Shape
+from tacit.contract.layouts.shifted import AttributeShape
 
-__all__ = ["Grams", "Question", "coarse_vector", "counts_values", "merge_questions", "pool_means", "standard_questions"]
+__all__ = [
+    "Grams",
+    "QuestionClass",
+    "coarse_vector",
+    "counts_values",
+    "merge_questions",
+    "pool_means",
+    "standard_questions",
+]
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class QuestionClass:
     """A class of questions: a weight, and for each attribute the mean of f f' over its vectors f."""
 
     weight: float
@@ -26,7 +34,7 @@ class Question:
     """The vectors themselves, if the class is one question."""
 
     @classmethod
-    def of(cls, weight: float, vectors: Mapping[int, Matrix]) -> Question:
+    def of(cls, weight: float, vectors: Mapping[int, Matrix]) -> QuestionClass:
         """Return one question that is a product of vectors."""
         return cls(weight, {i: np.outer(vector, vector) for i, vector in vectors.items()}, vectors)
 
@@ -42,7 +50,7 @@ class Question:
         return squares - math.prod(float(gram.mean()) for gram in self.grams.values())
 
 
-def pool_means(questions: Sequence[Question | Asked], variances: Sequence[float]) -> list[float]:
+def pool_means(questions: Sequence[QuestionClass | Asked], variances: Sequence[float]) -> list[float]:
     """Return for each question the mean variance of those of its kind, by their weights.
 
     Counts about the same attributes, of single values or of several, are of one kind: their errors are all in people.
@@ -56,7 +64,7 @@ def pool_means(questions: Sequence[Question | Asked], variances: Sequence[float]
     return [sums[kind][1] / sums[kind][0] for kind in kinds]
 
 
-def _kind_of(question: Question | Asked) -> object:
+def _kind_of(question: QuestionClass | Asked) -> object:
     """Return what questions have in common that are pooled: attributes, and whether values are counted one by one."""
     if not counts_values(question.vectors):
         return id(question)
@@ -71,7 +79,7 @@ def counts_values(vectors: Mapping[int, Matrix]) -> bool:
 class Grams:
     """The Gram matrices of several questions about one attribute; of single vectors, the vectors stand for them."""
 
-    def __init__(self, questions: Sequence[Question], attribute: int) -> None:
+    def __init__(self, questions: Sequence[QuestionClass], attribute: int) -> None:
         self._single = [k for k, question in enumerate(questions) if question.vectors]
         self._several = [k for k, question in enumerate(questions) if not question.vectors]
         size = len(questions[0].grams[attribute])
@@ -92,9 +100,9 @@ class Grams:
         return total
 
 
-def merge_questions(questions: Iterable[Question]) -> list[Question]:
+def merge_questions(questions: Iterable[QuestionClass]) -> list[QuestionClass]:
     """Return the same questions, those that occur several times once, with the sum of their weights."""
-    merged: dict[object, Question] = {}
+    merged: dict[object, QuestionClass] = {}
     for question in questions:
         key = (
             tuple((i, question.vectors[i].tobytes()) for i in question.attributes) if question.vectors else id(question)
@@ -103,7 +111,7 @@ def merge_questions(questions: Iterable[Question]) -> list[Question]:
     return list(merged.values())
 
 
-def standard_questions(shapes: Sequence[Shape], sets: Sequence[tuple[int, ...]]) -> list[Question]:
+def standard_questions(shapes: Sequence[AttributeShape], sets: Sequence[tuple[int, ...]]) -> list[QuestionClass]:
     """Return the default classes of questions, with equal weights.
 
     Of one attribute: ranges, single values, and its values (sums and means); of two: ranges of both, and values of one
@@ -115,24 +123,24 @@ def standard_questions(shapes: Sequence[Shape], sets: Sequence[tuple[int, ...]])
         if len(attributes) == 1:
             values, null, ordered, calendar = shapes[attributes[0]]
             grams = [range_gram, point_gram, value_gram] if ordered else [point_gram]
-            questions += [Question(1.0, {attributes[0]: gram(values, null)}) for gram in grams]
+            questions += [QuestionClass(1.0, {attributes[0]: gram(values, null)}) for gram in grams]
             if calendar:
-                questions.append(Question(1.0, {attributes[0]: calendar_gram(values, null, calendar)}))
+                questions.append(QuestionClass(1.0, {attributes[0]: calendar_gram(values, null, calendar)}))
         elif len(attributes) == 2:
-            questions.append(Question(1.0, gram_of))
+            questions.append(QuestionClass(1.0, gram_of))
             if any(shapes[i].ordered for i in attributes):
-                questions.append(Question(1.0, {i: point_gram(*shapes[i][:2]) for i in attributes}))
+                questions.append(QuestionClass(1.0, {i: point_gram(*shapes[i][:2]) for i in attributes}))
             for i in attributes:
                 if shapes[i].calendar:
                     months = calendar_gram(shapes[i].values, shapes[i].null, shapes[i].calendar)
-                    questions.append(Question(1.0, gram_of | {i: months}))
+                    questions.append(QuestionClass(1.0, gram_of | {i: months}))
                 if shapes[i].ordered:
-                    questions.append(Question(0.5, gram_of | {i: value_gram(*shapes[i][:2])}))
-                    questions.append(Question(0.5, gram_of | {i: centred_gram(*shapes[i][:2])}))
+                    questions.append(QuestionClass(0.5, gram_of | {i: value_gram(*shapes[i][:2])}))
+                    questions.append(QuestionClass(0.5, gram_of | {i: centred_gram(*shapes[i][:2])}))
     return questions
 
 
-def coarse_vector(vector: Matrix, shape: Shape, most: int) -> Matrix:
+def coarse_vector(vector: Matrix, shape: AttributeShape, most: int) -> Matrix:
     """Return a vector on the coarse copy of an attribute's values: the mean over the values of each cell."""
     values, null, _, calendar = shape
     cells = coarse_cells(values, calendar, most)

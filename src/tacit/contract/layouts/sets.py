@@ -21,10 +21,10 @@ import numpy as np
 from tacit.contract.layouts.calendar import copy_size
 from tacit.contract.layouts.grams import Matrix
 from tacit.contract.layouts.information import information
-from tacit.contract.layouts.questions import Grams, Question
-from tacit.contract.layouts.shifted import Family, coarse_copy
+from tacit.contract.layouts.questions import Grams, QuestionClass
+from tacit.contract.layouts.shifted import PartitionFamily, coarse_copy
 
-__all__ = ["POINTS", "STEPS", "Set", "SetFamilies", "Sets", "Shares"]
+__all__ = ["POINTS", "STEPS", "AttributeSets", "Set", "SetFamilies", "Shares"]
 
 STEPS = 40
 """Steps of the multiplicative rule: the variance is within half a percent of the least one."""
@@ -46,19 +46,19 @@ POINTS = 1.12
 
 Set = tuple[int, ...]
 Shares = dict[Set, float]
-SetFamilies = Mapping[Set, Sequence[Family]]
+SetFamilies = Mapping[Set, Sequence[PartitionFamily]]
 """For each set of attributes the partitions of each."""
 
 
 @lru_cache(maxsize=256)
-def _grams(family: Family) -> Matrix:
+def _grams(family: PartitionFamily) -> Matrix:
     return np.stack(family.grams())
 
 
-class Axis:
+class DesignAxis:
     """One attribute's partitions within a set, on a coarse copy of its values."""
 
-    def __init__(self, family: Family, floor: float) -> None:
+    def __init__(self, family: PartitionFamily, floor: float) -> None:
         self._floor, self._family, self._plain = floor, family, _grams(family)
         self.shares = np.full(len(self._plain), 1 / len(self._plain))
         self.says = np.ones(len(self._plain))
@@ -96,21 +96,21 @@ class Axis:
 class _Asked:
     """Questions about the same attributes, with their Gram matrices."""
 
-    def __init__(self, home: Set, questions: Sequence[Question], places: Sequence[int]) -> None:
+    def __init__(self, home: Set, questions: Sequence[QuestionClass], places: Sequence[int]) -> None:
         self.home, self.places = home, list(places)
         shown = [questions[place] for place in places]
         self.weights = np.array([question.weight for question in shown])
         self.grams = {i: Grams(shown, i) for i in home}
 
 
-class Sets:
+class AttributeSets:
     """Sets of attributes with the partitions of each."""
 
     def __init__(self, families: SetFamilies, epsilon: float, *, points: bool = False) -> None:
         grown = math.exp(min(epsilon, 30.0))
         self.epsilon, self._families = epsilon, families
         self._most = copy_size(len({i for shown in families for i in shown}))
-        self.axes: dict[Set, list[Axis]] = {}
+        self.axes: dict[Set, list[DesignAxis]] = {}
         self.says: dict[Set, float] = {}
         self._logs: dict[Set, Matrix] = {}
         self.showing: dict[int, list[Set]] = {}
@@ -122,13 +122,13 @@ class Sets:
                 POINTS / len(family.nested.groups) if points and copy.values < family.values else FLOOR
                 for family, copy in zip(families_of_set, copies, strict=True)
             ]
-            self.axes[shown] = [Axis(*parts) for parts in zip(copies, floors, strict=True)]
+            self.axes[shown] = [DesignAxis(*parts) for parts in zip(copies, floors, strict=True)]
             self._logs[shown] = logs.reshape([len(axis.shares) for axis in self.axes[shown]])
             for i in shown:
                 self.showing.setdefault(i, []).append(shown)
         self._refresh()
 
-    def partitions(self, shown: Set) -> list[tuple[Family, list[float]]]:
+    def partitions(self, shown: Set) -> list[tuple[PartitionFamily, list[float]]]:
         """Return the partitions of each attribute of a set, on its coarse copy, and how many cells they really have."""
         return [(coarse_copy(family, self._most), family.cells()) for family in self._families[shown]]
 
@@ -159,7 +159,7 @@ class Sets:
             axis.says = np.exp(alone - mean)
         self.says[shown] = math.exp(float(mean))
 
-    def variances(self, questions: Sequence[Question], shares: Shares) -> list[float]:
+    def variances(self, questions: Sequence[QuestionClass], shares: Shares) -> list[float]:
         """Return the variance of each question per report, over uniform records."""
         variances = np.zeros(len(questions))
         inverses = {i: self._inverse(i, shares) for question in questions for i in question.attributes}
@@ -184,7 +184,7 @@ class Sets:
         )
         return np.asarray(np.linalg.inv(centred + np.trace(centred) / size**2) - size / np.trace(centred) / size)
 
-    def axis(self, shown: Set, attribute: int) -> Axis:
+    def axis(self, shown: Set, attribute: int) -> DesignAxis:
         """Return an attribute's partitions in a set."""
         return self.axes[shown][shown.index(attribute)]
 
@@ -193,7 +193,7 @@ class Sets:
         others = (axis.total for i, axis in zip(shown, self.axes[shown], strict=True) if i not in attributes)
         return self.says[shown] / math.prod(others)
 
-    def design(self, questions: Sequence[Question], shares: Shares, floors: Shares, steps: int = STEPS) -> Shares:
+    def design(self, questions: Sequence[QuestionClass], shares: Shares, floors: Shares, steps: int = STEPS) -> Shares:
         """Find shares of sets, and of the widths of their attributes, with the least mean variance.
 
         Every step multiplies a share by its part of the variance over its share, to a power: it stops where parts equal
@@ -229,7 +229,7 @@ class Sets:
 class _Gains:
     """The variance that a larger share of each set, and of each width in a set, would save."""
 
-    def __init__(self, sets: Sets, shares: Shares) -> None:
+    def __init__(self, sets: AttributeSets, shares: Shares) -> None:
         self._sets, self._shares = sets, shares
         self.of_sets = dict.fromkeys(shares, 0.0)
         self.of_axes = {shown: [np.zeros(len(axis.shares)) for axis in axes] for shown, axes in sets.axes.items()}
@@ -266,7 +266,7 @@ class _Gains:
 class _Costs:
     """The variances of questions about the same attributes: alone, and together in the sets that show all of them."""
 
-    def __init__(self, sets: Sets, group: _Asked, shares: Shares, inverses: Mapping[int, Matrix]) -> None:
+    def __init__(self, sets: AttributeSets, group: _Asked, shares: Shares, inverses: Mapping[int, Matrix]) -> None:
         self._sets, self._group, self._shares = sets, group, shares
         self._alone = {i: group.grams[i].traces(inverses[i]) for i in group.home}
         if len(group.home) == 1:
@@ -348,7 +348,7 @@ def _derivatives(parts: Mapping[int, tuple[Matrix, Matrix, float]], attribute: i
     return np.asarray(contrasts), np.asarray(contrasts - alone)
 
 
-def _by_home(questions: Sequence[Question]) -> list[_Asked]:
+def _by_home(questions: Sequence[QuestionClass]) -> list[_Asked]:
     places: dict[Set, list[int]] = {}
     for place, question in enumerate(questions):
         places.setdefault(question.attributes, []).append(place)

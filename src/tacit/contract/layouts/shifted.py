@@ -20,7 +20,16 @@ from tacit.contract.layouts.calendar import coarse_cells
 from tacit.contract.layouts.grams import Matrix
 from tacit.contract.layouts.levels import Levels
 
-__all__ = ["FEW_MEANS", "MANY_MEANS", "RATIO", "SOME_MEANS", "Family", "Shape", "coarse_copy", "family_of"]
+__all__ = [
+    "FEW_MEANS",
+    "MANY_MEANS",
+    "RATIO",
+    "SOME_MEANS",
+    "AttributeShape",
+    "PartitionFamily",
+    "coarse_copy",
+    "family_of",
+]
 
 RATIO = 4
 """Width of a run over that of the next finer one."""
@@ -35,7 +44,7 @@ FEW_MEANS, SOME_MEANS, MANY_MEANS = 16, 64, 128
 """Offsets of the widest runs: where anything may be asked, of one attribute, and where the mean of one will be."""
 
 
-class Shape(NamedTuple):
+class AttributeShape(NamedTuple):
     """Values, whether NULL is one more, whether they are ordered, and their partitions by a calendar."""
 
     values: int
@@ -45,7 +54,7 @@ class Shape(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Family:
+class PartitionFamily:
     """Partitions of one attribute: those of a calendar, then groups of the same width, the widest first.
 
     Single values are the last group. Shares, cells and places count a calendar's partitions as groups of their own.
@@ -86,14 +95,14 @@ class Family:
         return [np.mean([_gram(levels[j].table()) for j in place], axis=0) for place in self.places()]
 
     @property
-    def nested(self) -> Family:
+    def nested(self) -> PartitionFamily:
         """The family without offsets: nested levels."""
         widths = [group[0][0] for group in self.groups[3 if self.means else 0 :]]
         wider = [widths[0] * RATIO] if self.means and widths[0] * RATIO < self.values else []
         runs = tuple(((width, 0),) for width in [*wider, *widths])
-        return Family(self.values, self.null, runs, calendar=self.calendar)
+        return PartitionFamily(self.values, self.null, runs, calendar=self.calendar)
 
-    def keep(self, chosen: list[int]) -> Family:
+    def keep(self, chosen: list[int]) -> PartitionFamily:
         """Return the family with some of its groups."""
         first = len(self.dated)
         runs = [g - first for g in chosen if g >= first]
@@ -107,14 +116,14 @@ def _gram(table: npt.NDArray[np.int64]) -> Matrix:
     return same
 
 
-def family_of(shape: Shape, *, means: int = 0, offsets: int = RATIO) -> Family:
+def family_of(shape: AttributeShape, *, means: int = 0, offsets: int = RATIO) -> PartitionFamily:
     """Return the partitions of an attribute; categories have single values only.
 
     ``means`` is the number of offsets of runs of all, half and a quarter of the values, which means are read from.
     """
     values, null, ordered, calendar = shape
     if calendar and values > LARGEST:
-        return Family(values, null, (((1, 0),),), 0, calendar, calendar)
+        return PartitionFamily(values, null, (((1, 0),),), 0, calendar, calendar)
     means = means if ordered and SMALLEST <= values <= LARGEST else 0
     widths = [1]
     while ordered and widths[-1] * RATIO < (values // 4 if means else values):
@@ -123,7 +132,7 @@ def family_of(shape: Shape, *, means: int = 0, offsets: int = RATIO) -> Family:
     return replace(runs, calendar=calendar, dated=calendar)
 
 
-def coarse_copy(family: Family, most: int) -> Family:
+def coarse_copy(family: PartitionFamily, most: int) -> PartitionFamily:
     """Return a family over fewer values with as many groups: widths keep their rank, and the widest its share."""
     cells = coarse_cells(family.values, family.calendar, most)
     most = int(cells[-1]) + 1
@@ -137,11 +146,11 @@ def coarse_copy(family: Family, most: int) -> Family:
     return replace(_family(most, family.null, widths, offsets, means=family.means), dated=dated)
 
 
-def _family(values: int, null: bool, widths: Sequence[int], offsets: int, *, means: int) -> Family:  # noqa: FBT001
+def _family(values: int, null: bool, widths: Sequence[int], offsets: int, *, means: int) -> PartitionFamily:  # noqa: FBT001
     groups = [_at_offsets(width, offsets, values) for width in widths]
     if means:
         groups += [_at_offsets(values // part, means // part, values) for part in (4, 2, 1)]
-    return Family(values, null, tuple(reversed(groups)), means)
+    return PartitionFamily(values, null, tuple(reversed(groups)), means)
 
 
 def _at_offsets(width: int, count: int, values: int) -> tuple[tuple[int, int], ...]:

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from tacit.contract.layouts.posterior import Prospect
 
 if TYPE_CHECKING:
-    from tacit.contract.layouts.questions import Question
-    from tacit.contract.layouts.sets import Sets
+    from tacit.contract.layouts.questions import QuestionClass
+    from tacit.contract.layouts.sets import AttributeSets
 
 __all__ = ["steer"]
 
@@ -52,9 +52,9 @@ Groups = dict[Set, list[npt.NDArray[np.float64]]]
 
 
 def steer(
-    sets: Sets,
+    sets: AttributeSets,
     shares: Shares,
-    questions: Sequence[Question],
+    questions: Sequence[QuestionClass],
     people: int,
     ordered: Sequence[bool],
     *,
@@ -108,7 +108,7 @@ def steer(
     return _go(sets, (shares, goal), wanted_groups, questions, least * bear)
 
 
-def _homes(sets: Sets, questions: Sequence[Question]) -> list[Set]:
+def _homes(sets: AttributeSets, questions: Sequence[QuestionClass]) -> list[Set]:
     """Return the pairs that questions are about, and single attributes that are in none of them."""
     sets_asked = {question.attributes for question in questions}
     pairs = sorted(shown for shown in sets_asked if len(shown) == 2)
@@ -119,10 +119,10 @@ def _homes(sets: Sets, questions: Sequence[Question]) -> list[Set]:
 
 
 def _go(
-    sets: Sets,
+    sets: AttributeSets,
     ends: tuple[Shares, Shares],
     goal: Mapping[Set, Sequence[npt.NDArray[np.float64]]],
-    questions: Sequence[Question],
+    questions: Sequence[QuestionClass],
     bear: npt.NDArray[np.float64],
 ) -> Shares:
     """Move from one design towards another as far as the limit on each question's variance allows."""

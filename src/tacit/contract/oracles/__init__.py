@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tacit.contract.budget import BudgetLike, exp_below, parse_epsilon
-from tacit.contract.oracles.base import Build, Column, Oracle, Reader, are_integers
+from tacit.contract.oracles.base import Build, Extremes, Oracle, Reader, are_integers
 from tacit.contract.oracles.grr import Grr
 from tacit.contract.oracles.linear_hash import LinearHash
 from tacit.contract.oracles.local_hash import LocalHash
@@ -23,7 +23,7 @@ __all__ = [
     "ORACLES",
     "STEPS",
     "Build",
-    "Column",
+    "Extremes",
     "Grr",
     "LinearHash",
     "LocalHash",

@@ -27,7 +27,7 @@ __all__ = [
     "Build",
     "Cells",
     "Codes",
-    "Column",
+    "Extremes",
     "Oracle",
     "Reader",
     "Terms",
@@ -49,7 +49,7 @@ SUPPORTS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Extremes:
     """A column of the channel, or a class of equal columns: the cells under which the code is most and least likely."""
 
     code: int
@@ -59,7 +59,7 @@ class Column:
     least_cell: int
 
     @classmethod
-    def of(cls, code: int, first: tuple[int, int], second: tuple[int, int]) -> Column:
+    def of(cls, code: int, first: tuple[int, int], second: tuple[int, int]) -> Extremes:
         """Return the column of a code for which two (weight, cell) pairs are the extremes."""
         return cls(code, *max(first, second), *min(first, second))
 
@@ -219,7 +219,7 @@ class Oracle(ABC):
         return total
 
     @abstractmethod
-    def columns(self) -> Iterator[Column]:
+    def columns(self) -> Iterator[Extremes]:
         """Yield one column of the channel for each class of equal columns, by structure."""
 
     @property

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from tacit.contract.oracles.base import (
     Cells,
     Codes,
-    Column,
+    Extremes,
     Oracle,
     Reader,
     Terms,
@@ -168,9 +168,9 @@ class Grr(Oracle):
         """Return how many people named each cell."""
         return np.bincount(codes, people, minlength=self.domain).astype(np.float64)
 
-    def columns(self) -> Iterator[Column]:
+    def columns(self) -> Iterator[Extremes]:
         """All columns are alike: the code's own cell against any other."""
         if self.domain == 1:
-            yield Column(0, self.span, 0, self.span, 0)
+            yield Extremes(0, self.span, 0, self.span, 0)
             return
-        yield Column.of(0, (self.stay, 0), (self.flip, 1))
+        yield Extremes.of(0, (self.stay, 0), (self.flip, 1))

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Reader, Terms, Vectors, are_integers, remainder
+from tacit.contract.oracles.base import Cells, Codes, Extremes, Oracle, Reader, Terms, Vectors, are_integers, remainder
 from tacit.contract.oracles.digits import (
     DOT_TABLE,
     best_prime,
@@ -374,7 +374,7 @@ class LinearHash(Oracle):
         cells = points.reshape([self.g**digit for digit in self.digits])[np.ix_(*self._points)]
         return np.asarray(cells.ravel() * self.g ** (places - 1) + counts[1:].sum() / self.g + counts[0])
 
-    def columns(self) -> Iterator[Column]:
+    def columns(self) -> Iterator[Extremes]:
         """Code 0, then any seed that tells two cells apart: the one whose hash is the answer against the other.
 
         A cell of hash y weighs ``seed_weight * stay``, any other ``seed_weight * flip``; there is no third weight. The
@@ -382,13 +382,13 @@ class LinearHash(Oracle):
         its multiplier is prime to g.
         """
         null = self._left_over * self.span
-        yield Column(0, null, 0, null, 0)
+        yield Extremes(0, null, 0, null, 0)
         if self.domain == 1:
             only = self._seed_weight * self.stay
-            yield Column(1, only, 0, only, 0)
+            yield Extremes(1, only, 0, only, 0)
             return
         block = max(i for i, size in enumerate(self.sizes) if size > 1)
         unit = self.g ** sum(self.digits[block + 1 :])
         other = int(np.ravel_multi_index([int(i == block) for i in range(len(self.sizes))], self.sizes))
         code = 1 + (unit - 1) // (self.g - 1) * self.g  # answer 0: the hash of cell 0
-        yield Column.of(code, (self._seed_weight * self.stay, 0), (self._seed_weight * self.flip, other))
+        yield Extremes.of(code, (self._seed_weight * self.stay, 0), (self._seed_weight * self.flip, other))

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from tacit.contract.oracles.base import (
     Cells,
     Codes,
-    Column,
+    Extremes,
     Oracle,
     Terms,
     are_integers,
@@ -165,16 +165,16 @@ class LocalHash(Oracle):
             total += values[cell] * (self.hash(seeds, np.full(len(seeds), cell)) == reply)
         return total
 
-    def columns(self) -> Iterator[Column]:
+    def columns(self) -> Iterator[Extremes]:
         """Every column has weight ``stay`` for cells of the answered hash and ``flip`` for the others.
 
         The named pair is the first whose hashes differ under the first seeds; a seed under which all cells collide
         has a constant column.
         """
         if self.domain == 1:
-            yield Column(0, self.stay, 0, self.stay, 0)
+            yield Extremes(0, self.stay, 0, self.stay, 0)
             return
         seeds = np.arange(64)
         first, second = self.hash(seeds, 0 * seeds), self.hash(seeds, 0 * seeds + 1)
         seed = int(np.flatnonzero(first != second)[0])
-        yield Column.of(seed * self.g + int(first[seed]), (self.stay, 0), (self.flip, 1))
+        yield Extremes.of(seed * self.g + int(first[seed]), (self.stay, 0), (self.flip, 1))

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from tacit.contract.oracles.base import (
     Cells,
     Codes,
-    Column,
+    Extremes,
     Oracle,
     Terms,
     are_integers,
@@ -225,7 +225,7 @@ class Subset(Oracle):
         every = np.concatenate(([values.sum()], by_size[self.w]))
         return every if codes is None else every[codes]
 
-    def columns(self) -> Iterator[Column]:
+    def columns(self) -> Iterator[Extremes]:
         """Code 0, then any set: one of its cells against one outside."""
-        yield Column(0, self._left_over, 0, self._left_over, 0)
-        yield Column.of(1, (self.inside, 0), (self.outside, self.domain - 1))  # rank 0 is the set 0..w-1
+        yield Extremes(0, self._left_over, 0, self._left_over, 0)
+        yield Extremes.of(1, (self.inside, 0), (self.outside, self.domain - 1))  # rank 0 is the set 0..w-1

@@ -20,7 +20,16 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Terms, are_integers, flat_index, flat_values
+from tacit.contract.oracles.base import (
+    Cells,
+    Codes,
+    Extremes,
+    Oracle,
+    Terms,
+    are_integers,
+    flat_index,
+    flat_values,
+)
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import LayoutError
 
@@ -121,13 +130,13 @@ class Unary(Oracle):
             total += value * (every >> place & 1)
         return total
 
-    def columns(self) -> Iterator[Column]:
+    def columns(self) -> Iterator[Extremes]:
         """Bits are independent, so two cells differ in two factors and all others cancel.
 
         For a code with the bits of cells 0 and 1 set to (1, 0), cell 0 weighs ``one (span - zero)`` and cell 1
         ``zero (span - one)``, times common factors; (0, 0) and (1, 1) give smaller or equal ratios.
         """
         if self.domain == 1:
-            yield Column(1, self.one, 0, self.one, 0)
+            yield Extremes(1, self.one, 0, self.one, 0)
             return
-        yield Column.of(1, (self.one * (self.span - self.zero), 0), (self.zero * (self.span - self.one), 1))
+        yield Extremes.of(1, (self.one * (self.span - self.zero), 0), (self.zero * (self.span - self.one), 1))

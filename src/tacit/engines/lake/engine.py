@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.engines.base import Batch, Stamp, Upload, check_known, rollup_of, unfit, unrunnable
+from tacit.engines.base import ReportBatch, Stamp, Upload, check_known, rollup_of, unfit, unrunnable
 from tacit.engines.duckdb_cursors import Cursors, run_statement
 from tacit.engines.lake.copies import verify
-from tacit.engines.lake.manifest import Columns, Dimension, LakeTable, Manifest, Stored, digest_of
+from tacit.engines.lake.manifest import Columns, LakeTable, Manifest, Stored, StoredDimension, digest_of
 from tacit.engines.lake.parquet import (
     add_counts,
     cast_rows,
@@ -85,7 +85,7 @@ class Lake:
 
         def change(before: Manifest) -> Manifest:
             others = [dimension for dimension in before.dimensions if dimension.name != name]
-            added = Dimension(name, key, write_rows(self.storage, "dimensions", table))
+            added = StoredDimension(name, key, write_rows(self.storage, "dimensions", table))
             return replace(before, dimensions=(*others, added))
 
         self.versions.commit(change)
@@ -106,7 +106,7 @@ class Lake:
         stored = self.versions.latest().tables.get(table)
         return frozenset(name for name, kind in (stored.columns if stored else ()) if kind == "string")
 
-    def append(self, batches: Sequence[Batch]) -> list[int]:
+    def append(self, batches: Sequence[ReportBatch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return the refused rows of each."""
         refused: list[int] = []
 
@@ -129,7 +129,7 @@ class Lake:
             failure = cause
         raise unfit(failure)
 
-    def _new_rows(self, before: Manifest, batch: Batch) -> pa.Table:
+    def _new_rows(self, before: Manifest, batch: ReportBatch) -> pa.Table:
         """Return the rows of people who have not reported."""
         stored = before.tables.get(batch.table)
         elsewhere = [(name, key) for name, key in batch.elsewhere if name in before.tables]
@@ -142,7 +142,7 @@ class Lake:
             new = unknown_rows("incoming", batch.service.key, batch.table if stored else None, elsewhere)
             return cast_rows(cursor.sql(new).to_arrow_table(), rows.schema)
 
-    def _with_rows(self, before: Manifest, batch: Batch, rows: pa.Table) -> Manifest:
+    def _with_rows(self, before: Manifest, batch: ReportBatch, rows: pa.Table) -> Manifest:
         """Return the version with new rows, and with counts of their codes."""
         table = before.tables.get(batch.table) or LakeTable((), by=_rollup_columns(batch))
         table = replace(table, columns=tuple((field.name, str(field.type)) for field in rows.schema))
@@ -346,7 +346,7 @@ def _closed_connection(storage: Storage) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _rollup_columns(batch: Batch) -> tuple[str, ...] | None:
+def _rollup_columns(batch: ReportBatch) -> tuple[str, ...] | None:
     """Return the public columns to count codes by from the first batch on; None if people send several reports."""
     if batch.service.sends > 1 or pc.any(pc.not_equal(batch.reports["channel"], 0)).as_py():
         return None

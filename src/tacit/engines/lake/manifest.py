@@ -22,10 +22,10 @@ from tacit.sql.names import PEOPLE
 
 __all__ = [
     "Columns",
-    "Dimension",
     "LakeTable",
     "Manifest",
     "Stored",
+    "StoredDimension",
     "digest_of",
     "manifest_name",
     "number_of",
@@ -52,7 +52,7 @@ Columns = Sequence[tuple[str, str]]
 """Names of columns with their Arrow types."""
 
 
-class Dimension(NamedTuple):
+class StoredDimension(NamedTuple):
     """A public table."""
 
     name: str
@@ -109,7 +109,7 @@ class Manifest:
     """The oldest version that may be restored: a deletion ends the history before it."""
 
     contracts: tuple[tuple[str, Stored], ...] = ()
-    dimensions: tuple[Dimension, ...] = ()
+    dimensions: tuple[StoredDimension, ...] = ()
     tables: dict[str, LakeTable] = field(default_factory=dict)
     stamp: Stamp | None = None
     digest: str = ""
@@ -173,7 +173,7 @@ def read_manifest(storage: Storage, name: str) -> Manifest:
 def _from_json(values: dict[str, Any]) -> Manifest:
     tables = {name: _table(table) for name, table in values.pop("tables").items()}
     contracts = tuple((name, Stored(*file)) for name, file in values.pop("contracts"))
-    dimensions = tuple(Dimension(name, key, Stored(*file)) for name, key, file in values.pop("dimensions"))
+    dimensions = tuple(StoredDimension(name, key, Stored(*file)) for name, key, file in values.pop("dimensions"))
     stamp = values.pop("stamp")
     return Manifest(
         **values, tables=tables, contracts=contracts, dimensions=dimensions, stamp=Stamp(*stamp) if stamp else None

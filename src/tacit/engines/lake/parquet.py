@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tacit.engines.base import Batch, rollup_of, unfit
+from tacit.engines.base import ReportBatch, rollup_of, unfit
 from tacit.engines.lake.manifest import Columns, LakeTable, Stored, digest_of
 from tacit.engines.lake.storage import Storage
 from tacit.sql.names import PEOPLE
@@ -62,7 +62,7 @@ def cast_rows(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def plain_rows(batch: Batch, stored: LakeTable | None) -> pa.Table:
+def plain_rows(batch: ReportBatch, stored: LakeTable | None) -> pa.Table:
     """Return a batch with the stored types; refuse others.
 
     A column without any value so far takes the type of the first batch that has one.

@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from tacit.server.http.bodies import MOST_BYTES
 
-__all__ = ["HEAD_BYTES", "Connection"]
+__all__ = ["HEAD_BYTES", "HttpConnection"]
 
 HEAD_BYTES = 16 << 10
 """Maximum bytes of a request's line and headers."""
@@ -28,7 +28,7 @@ SECONDS_BETWEEN = 1.0
 LOG = logging.getLogger("tacit.server")
 
 
-class Connection(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """uvicorn's protocol with limits on number, time and size, and problem+json for requests that are not HTTP."""
 
     most: ClassVar[int | None] = None
@@ -130,8 +130,8 @@ class Connection(HttpToolsProtocol):
         """Answer that the server is overloaded, and close the connection."""
         problem = {"type": f"urn:tacit:{code}", "title": "Overloaded", "status": 503, "detail": detail, "code": code}
         self.refused[code] += 1
-        if time.monotonic() - Connection._last_logged > SECONDS_BETWEEN:
-            Connection._last_logged = time.monotonic()
+        if time.monotonic() - HttpConnection._last_logged > SECONDS_BETWEEN:
+            HttpConnection._last_logged = time.monotonic()
             LOG.error("outage", {"code": code, "message": detail})
         self.transport.write(STATUS_LINE[503] + b"retry-after: 1\r\n" + _head_and_body(problem))
         self.transport.close()

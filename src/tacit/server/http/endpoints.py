@@ -19,7 +19,7 @@ from tacit.server.demo_data import Demo
 from tacit.server.http.rates import Rate
 from tacit.server.http.settings import Settings
 from tacit.server.http.workers import Lane, Workers
-from tacit.server.keys import Key, Keys, Scope
+from tacit.server.keys import AccessKey, Keys, Scope
 from tacit.server.metrics import Metrics
 from tacit.server.readiness import Readiness
 
@@ -84,7 +84,7 @@ class Call:
 
     request: Request
     body: Mapping[str, Any]
-    key: Key | None
+    key: AccessKey | None
 
 
 Handler = Callable[[Server, Call], Awaitable[Response]]

@@ -13,7 +13,7 @@ from tacit.client.tokens import expiry, is_about
 from tacit.errors import AccessError
 from tacit.server.http.endpoints import Call, Server
 from tacit.server.http.settings import EVERYBODY
-from tacit.server.keys import Key
+from tacit.server.keys import AccessKey
 from tacit.server.store.validate import Person
 
 __all__ = ["check_token", "is_signed", "proven_collections", "proven_people"]
@@ -46,7 +46,7 @@ def proven_collections(server: Server, call: Call, collections: Iterable[str], p
     return about
 
 
-def needs_token(server: Server, key: Key | None) -> bool:
+def needs_token(server: Server, key: AccessKey | None) -> bool:
     """Return whether a key needs tokens: browser keys do, unless the operator waives it by name."""
     if key is None:
         return False

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from tacit.errors import OverloadedError
-from tacit.server.keys import Key
+from tacit.server.keys import AccessKey
 from tacit.server.store.validate import Person
 
 __all__ = ["Rate"]
@@ -31,7 +31,7 @@ class Rate:
         self._most = BUCKETS
         self._lock = threading.Lock()  # deletions run in threads
 
-    def take(self, key: Key | None, amount: float, person: Person | None = None) -> None:
+    def take(self, key: AccessKey | None, amount: float, person: Person | None = None) -> None:
         """Take from the bucket of a key, or of a person proven by a token; raise if it is empty.
 
         Without keys, callers cannot be distinguished.

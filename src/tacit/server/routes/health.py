@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from starlette.responses import JSONResponse, Response
 
-from tacit.server.http.connections import Connection
+from tacit.server.http.connections import HttpConnection
 from tacit.server.http.endpoints import Call, Endpoint, Server
 from tacit.server.http.problems import as_problem
 from tacit.server.http.request_log import lost_lines
-from tacit.server.metrics import Family, exposition, file_limit, open_files, single
+from tacit.server.metrics import MetricFamily, exposition, file_limit, open_files, single
 from tacit.server.store.base import Sizes
 from tacit.server.store.disk import free_bytes
 
@@ -50,7 +50,7 @@ async def metrics(server: Server, call: Call) -> Response:
     return Response(exposition(families), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def families_of(server: Server, sizes: Sequence[Sizes]) -> Iterator[Family]:
+def families_of(server: Server, sizes: Sequence[Sizes]) -> Iterator[MetricFamily]:
     """Yield all metrics of a collector."""
     stored = server.collector.inbox.counts()
     for name, value in server.counts.items():
@@ -72,7 +72,7 @@ def families_of(server: Server, sizes: Sequence[Sizes]) -> Iterator[Family]:
         yield single("tacit_open_files", "gauge", "Open files and connections.", count)
     if (limit := file_limit()) is not None:
         yield single("tacit_open_files_limit", "gauge", "Limit on open files and connections.", limit)
-    yield from server.metrics.families(Connection.refused)
+    yield from server.metrics.families(HttpConnection.refused)
 
 
 HEALTH = (

@@ -11,7 +11,7 @@ from tacit.client.record import is_person
 from tacit.errors import AccessError, BodyError
 from tacit.server.http.endpoints import PERSON, Call, Endpoint, Server
 from tacit.server.http.proof import check_token, is_signed
-from tacit.server.keys import Key
+from tacit.server.keys import AccessKey
 from tacit.server.store.validate import Person
 
 __all__ = ["RECEIPTS"]
@@ -33,7 +33,7 @@ async def receipts(server: Server, call: Call) -> Response:
     return JSONResponse({"taken": [{"service": service, "slot": slot} for service, slot in slots]})
 
 
-def _signer(server: Server, value: object, collection: str, person: Person) -> Key:
+def _signer(server: Server, value: object, collection: str, person: Person) -> AccessKey:
     """Return the key that signed a token, if its service may send reports."""
     signers = [key for key in server.keys.signers() if server.keys.services_of(key.name) is not None]
     if not signers:

@@ -20,11 +20,11 @@ __all__ = [
     "DIGEST_BYTES",
     "Identity",
     "Lead",
-    "Pending",
-    "Place",
+    "PendingReports",
     "RacedError",
     "ReportStore",
     "Row",
+    "ServicePlace",
     "Sizes",
     "Standing",
     "Unshared",
@@ -67,7 +67,7 @@ class Row(NamedTuple):
         return f"Row(place {self.identity.place})"
 
 
-class Place(NamedTuple):
+class ServicePlace(NamedTuple):
     """A service of a collection, and the round it belongs to."""
 
     number: int
@@ -76,7 +76,7 @@ class Place(NamedTuple):
     round: str
 
 
-class Pending(NamedTuple):
+class PendingReports(NamedTuple):
     """Reports not yet in the analytical database, oldest first: a list for each column."""
 
     numbers: Sequence[int] = ()
@@ -173,7 +173,7 @@ class ReportStore(Protocol):
     def standing(self) -> Standing:
         """Return what other collectors may have changed."""
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[ServicePlace]:
         """Return all places."""
 
     def add_place(self, collection: str, service: str, round_: str) -> int:
@@ -197,7 +197,7 @@ class ReportStore(Protocol):
     def last_pending(self, place: int) -> int:
         """Return the number of the newest pending report of a place, or 0."""
 
-    def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
+    def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> PendingReports:
         """Return pending reports of people whose slots have all arrived, oldest first; or those given by `numbers`."""
 
     def waiting(self, places: Sequence[int]) -> list[tuple[int, Person]]:

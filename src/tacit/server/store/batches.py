@@ -7,13 +7,13 @@ import pyarrow as pa
 from tacit.collection import Collection
 from tacit.contract.contract import ServiceContract
 from tacit.encode.reports import ReportTable
-from tacit.server.store.base import Pending
+from tacit.server.store.base import PendingReports
 from tacit.server.store.validate import stored_key
 
 __all__ = ["batch_of", "with_stored_keys"]
 
 
-def batch_of(collection: Collection, compiled: ServiceContract, reports: Pending) -> ReportTable:
+def batch_of(collection: Collection, compiled: ServiceContract, reports: PendingReports) -> ReportTable:
     """Return reports as the encoder would have made them.
 
     The batch states how many rows the engine must already have: those that have left the inbox. If it has no others,

@@ -18,9 +18,9 @@ from typing import Literal, NamedTuple
 from tacit.engines.failures import outage
 from tacit.errors import InternalError, OverloadedError
 from tacit.server.store.base import Identity, RacedError, Row, Standing, content_digest, digest_of
-from tacit.server.store.ledger import Ledger
+from tacit.server.store.ledger import PersonLedger
 from tacit.server.store.quotas import USED, Quotas
-from tacit.server.store.records import Records
+from tacit.server.store.records import ReportRecords
 from tacit.server.store.validate import Person, Report
 
 __all__ = ["Inbox", "Status"]
@@ -65,8 +65,8 @@ class _Validated:
     rows: list[Row] = field(default_factory=list)
 
 
-class Inbox(Records):
-    """One store with one writer thread; parameters are those of `Records`."""
+class Inbox(ReportRecords):
+    """One store with one writer thread; parameters are those of `ReportRecords`."""
 
     def __init__(self, path: Path, store: str = "") -> None:
         super().__init__(path, store)
@@ -229,7 +229,7 @@ class Inbox(Records):
 
         return [[status(incoming) for incoming in reports] for reports in requested]
 
-    def _ledger(self, people: Collection[Person]) -> Ledger | None:
+    def _ledger(self, people: Collection[Person]) -> PersonLedger | None:
         """Return what people have been charged, from their reports and tombstones, if there is a limit."""
         if self._total is None:
             return None
@@ -249,7 +249,7 @@ class Inbox(Records):
             for trace, _, person, place in traces:
                 if trace in deleted:
                     charged[person].add(place)
-        return Ledger(self._total, self._costs, charged)
+        return PersonLedger(self._total, self._costs, charged)
 
     def _incoming(self, collection: str, report: Report) -> _Incoming:
         place, tiers = self._places[collection, report.service]

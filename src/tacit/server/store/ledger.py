@@ -16,11 +16,11 @@ from tacit.contract.contract import ServiceContract
 from tacit.contract.files import schema_hash
 from tacit.server.store.validate import Person
 
-__all__ = ["Ledger", "cost_of", "declared_total", "round_of"]
+__all__ = ["PersonLedger", "cost_of", "declared_total", "round_of"]
 
 
 @dataclass(frozen=True)
-class Ledger:
+class PersonLedger:
     """The places each person is charged for, with their cost; a group of requests adds to it."""
 
     total: Fraction

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from tacit.engines.failures import REMEDIES
 from tacit.errors import OverloadedError
-from tacit.server.store.base import Identity, Lead, Pending, RacedError, ReportStore, Sizes, Standing, digests_of
+from tacit.server.store.base import Identity, Lead, PendingReports, RacedError, ReportStore, Sizes, Standing, digests_of
 from tacit.server.store.sqlite import SqliteStore
 from tacit.server.store.tombstones import Tombstones
 from tacit.server.store.validate import Person
 
-__all__ = ["Records"]
+__all__ = ["ReportRecords"]
 
 DROPPED_AT_ONCE = 5_000
 """Pending reports dropped per transaction, so that no request waits long."""
@@ -33,7 +33,7 @@ PAUSE = 0.001
 LOG = logging.getLogger("tacit.server")
 
 
-class Records:
+class ReportRecords:
     """One store.
 
     Parameters
@@ -200,7 +200,7 @@ class Records:
         """Return the number of the newest pending report of a service, or 0."""
         return self._store.last_pending(self._places[collection, service][0])
 
-    def pending(self, collection: str, service: str, sends: int, people: int) -> Pending:
+    def pending(self, collection: str, service: str, sends: int, people: int) -> PendingReports:
         """Return reports of a service that are not yet in the analytical database.
 
         They belong to people all of whose slots have arrived, because a person's reports belong together; incomplete
@@ -219,13 +219,13 @@ class Records:
         except self._store.failures as cause:
             raise self._unavailable(cause) from None
 
-    def pending_of(self, collection: str, service: str, numbers: Sequence[int]) -> Pending:
+    def pending_of(self, collection: str, service: str, numbers: Sequence[int]) -> PendingReports:
         """Return these reports of a service, as `pending` does."""
         return self._pending_reports(collection, service, 1, 0, numbers)
 
     def _pending_reports(
         self, collection: str, service: str, sends: int, people: int, numbers: Sequence[int] | None = None
-    ) -> Pending:
+    ) -> PendingReports:
         place = self._places[collection, service][0]
         while True:
             try:
@@ -383,7 +383,7 @@ def _open_store(path: Path, store: str) -> ReportStore:
     return PostgresStore(store, path.parent)
 
 
-def _find_altered(place: int, pending: Pending) -> list[int]:
+def _find_altered(place: int, pending: PendingReports) -> list[int]:
     """Return the numbers of reports that do not match their digests."""
     digests = digests_of(place, pending.keys, pending.slots, pending.contents)
     rows = zip(pending.numbers, pending.digests, digests, strict=True)

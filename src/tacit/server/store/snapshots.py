@@ -18,12 +18,12 @@ from tacit.answers.crowds import OPEN, ClassSizes
 from tacit.collection import Collection
 from tacit.encode.reports import ReportTable, contents_of
 from tacit.errors import UsageError
-from tacit.server.store.base import Pending
+from tacit.server.store.base import PendingReports
 from tacit.server.store.batches import batch_of
 from tacit.server.store.inbox import Inbox
 from tacit.server.store.validate import Person
 
-__all__ = ["Batch", "Snapshots"]
+__all__ = ["SnapshotBatch", "Snapshots"]
 
 MOST_AT_ONCE = 100_000
 """Maximum people of one snapshot, and of the setting."""
@@ -48,7 +48,7 @@ class _State:
 
 
 @dataclass(frozen=True)
-class Batch:
+class SnapshotBatch:
     """The reports of people who are counted together, by service."""
 
     tables: dict[str, ReportTable]
@@ -79,7 +79,7 @@ class Snapshots:
         """Return how many reports of a collection are counted."""
         return sum(size.settled + size.bulk for (name, _), size in self._inbox.sizes().items() if name == collection)
 
-    def next(self, collection: Collection) -> Batch | None:
+    def next(self, collection: Collection) -> SnapshotBatch | None:
         """Return the next people to count, or None: those of the last snapshot who are not counted, or a new one.
 
         A new snapshot is remembered before it is returned.
@@ -110,7 +110,7 @@ class Snapshots:
             service.service.name: batch_of(collection, service, read[service.service.name])
             for service in collection.contract.services
         }
-        return Batch(tables, {name: waiting.numbers for name, waiting in read.items()})
+        return SnapshotBatch(tables, {name: waiting.numbers for name, waiting in read.items()})
 
     def note_growth(self, collection: str, last: int, people: int, smallest: int) -> None:
         """Record the people added in one step."""
@@ -171,7 +171,7 @@ def _complete_people(waiting: Iterable[tuple[int, Person]], total: int) -> dict[
     return {person: sorted(listed) for person, listed in numbers.items() if len(listed) == total}
 
 
-def _smallest(read: Mapping[str, Pending]) -> int:
+def _smallest(read: Mapping[str, PendingReports]) -> int:
     """Return the people of the smallest class by all public columns."""
     shown: dict[Person, list[Any]] = defaultdict(list)
     for waiting in read.values():

@@ -22,7 +22,7 @@ from typing import Any
 
 from tacit.contract.sqlite import prove_writable, transaction
 from tacit.engines.failures import failure_code
-from tacit.server.store.base import Identity, Pending, Place, Row, Sizes, Unshared
+from tacit.server.store.base import Identity, PendingReports, Row, ServicePlace, Sizes, Unshared
 from tacit.server.store.disk import has_room
 from tacit.server.store.recent import Recent
 from tacit.server.store.sqlite_statements import (
@@ -150,9 +150,11 @@ class SqliteStore(Unshared):
                 if self._reader.in_transaction:  # an error may have ended it
                     self._reader.execute("ROLLBACK")
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[ServicePlace]:
         """Return all places."""
-        return [Place(*row) for row in self._writer.execute("SELECT place, collection, service, round FROM places")]
+        return [
+            ServicePlace(*row) for row in self._writer.execute("SELECT place, collection, service, round FROM places")
+        ]
 
     def add_place(self, collection: str, service: str, round_: str) -> int:
         """Add a place and return its number."""
@@ -218,7 +220,7 @@ class SqliteStore(Unshared):
         with self._snapshot() as file:
             return file.execute(WAITING, [json.dumps(places)]).fetchall()
 
-    def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
+    def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> PendingReports:
         """Return pending reports of people whose slots have all arrived, oldest first; or those given by `numbers`."""
         # One text is one step of the statement; hexadecimal, because a disk may have altered what is stored.
         parameters: list[Any] = [place, place, sends, people]
@@ -232,11 +234,11 @@ class SqliteStore(Unshared):
             [settled] = file.execute(SETTLED, [place]).fetchone() or [0]
         rows = json.loads(text)
         if not rows:
-            return Pending()
+            return PendingReports()
         numbers, keys, whole_numbers, slots, digests, contents = zip(*rows, strict=True)
         people_found = _people(keys, whole_numbers)
         hashes, texts = map(bytes.fromhex, digests), map(bytes.fromhex, contents)
-        return Pending(numbers, people_found, slots, [*hashes], [*texts], settled)
+        return PendingReports(numbers, people_found, slots, [*hashes], [*texts], settled)
 
     def sizes(self) -> dict[int, Sizes]:
         """Return the numbers of reports, by place."""

@@ -15,18 +15,27 @@ from sqlglot import exp
 
 from tacit.adapters.pgwire.catalog.facts import oid_of_type, type_of_oid, written_type
 from tacit.adapters.pgwire.catalog.functions import FUNCTIONS, SETS
-from tacit.adapters.pgwire.catalog.scope import Env, Scope
-from tacit.adapters.pgwire.catalog.tables import Catalog
+from tacit.adapters.pgwire.catalog.scope import CatalogScope, Env
+from tacit.adapters.pgwire.catalog.tables import PgCatalog
 from tacit.adapters.pgwire.catalog.values import Budget, Relation, plain_cast
 from tacit.errors import UnsupportedSqlError, UsageError
 
-__all__ = ["TEXTS", "Aggregate", "Compiled", "Compiler", "Method", "arguments_of", "type_name", "unsupported_error"]
+__all__ = [
+    "TEXTS",
+    "CompiledAggregate",
+    "CompiledExpression",
+    "Compiler",
+    "Method",
+    "arguments_of",
+    "type_name",
+    "unsupported_error",
+]
 
 TEXTS = ("text", "name", "varchar", "char", "bpchar", "unknown")
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledExpression:
     """A compiled expression."""
 
     run: Callable[[Env], Any]
@@ -35,7 +44,7 @@ class Compiled:
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class CompiledAggregate:
     """The value of an aggregate for a group of rows; for a window, a list with a value for each row."""
 
     run: Callable[[Sequence[Env]], Any]
@@ -61,17 +70,17 @@ class Compiler:
 
     def __init__(
         self,
-        catalog: Catalog,
+        catalog: PgCatalog,
         parameters: Sequence[Any] | None,
         kinds: list[str],
-        subquery: Callable[[exp.Expr, Scope], tuple[Relation, Callable[[Env], Relation]]],
+        subquery: Callable[[exp.Expr, CatalogScope], tuple[Relation, Callable[[Env], Relation]]],
         methods: Mapping[type[exp.Expr], Method],
     ) -> None:
         self.catalog, self.parameters, self.kinds = catalog, parameters, kinds
         self.subquery, self._methods, self.budget = subquery, methods, Budget()
-        self.aggregates: list[Aggregate] | None = None
+        self.aggregates: list[CompiledAggregate] | None = None
 
-    def compile(self, node: exp.Expr | None, scope: Scope) -> Compiled:
+    def compile(self, node: exp.Expr | None, scope: CatalogScope) -> CompiledExpression:
         """Compile an expression."""
         if node is None:
             message = "A part of the question is missing."
@@ -88,7 +97,7 @@ class Compiler:
         inner = node.this if isinstance(node, exp.Parameter) else None
         return int(inner.name) - 1 if isinstance(inner, exp.Literal) and str(inner.name).isdigit() else None
 
-    def coerce(self, compiled: Compiled, kind: str, node: exp.Expr | None = None) -> Compiled:
+    def coerce(self, compiled: CompiledExpression, kind: str, node: exp.Expr | None = None) -> CompiledExpression:
         """Convert an unknown constant to the type it is used with."""
         place = self.number_of_parameter(node) if node is not None else None
         if place is not None and self.kinds[place] == "unknown" and kind != "unknown":
@@ -97,21 +106,23 @@ class Compiler:
             return compiled
         return self.cast(compiled, kind)
 
-    def alike(self, node: exp.Expr, other: exp.Expr, scope: Scope) -> tuple[Compiled, Compiled]:
+    def alike(
+        self, node: exp.Expr, other: exp.Expr, scope: CatalogScope
+    ) -> tuple[CompiledExpression, CompiledExpression]:
         """Return both sides of a comparison, with a common type."""
         left, right = self.compile(node, scope), self.compile(other, scope)
         return self.coerce(left, right.type, node), self.coerce(right, left.type, other)
 
-    def cast(self, compiled: Compiled, kind: str) -> Compiled:
+    def cast(self, compiled: CompiledExpression, kind: str) -> CompiledExpression:
         """Convert a value to another type."""
         catalog, run, before = self.catalog, compiled.run, compiled.type
 
         def cast(env: Env) -> Any:
             return cast_value(catalog, run(env), before, kind)
 
-        return Compiled(cast, kind, compiled.is_set)
+        return CompiledExpression(cast, kind, compiled.is_set)
 
-    def call(self, name: str, arguments: Sequence[exp.Expr], scope: Scope) -> Compiled:
+    def call(self, name: str, arguments: Sequence[exp.Expr], scope: CatalogScope) -> CompiledExpression:
         """Return a call of a function by its name."""
         known = FUNCTIONS.get(name) or SETS.get(name)
         if known is None:
@@ -131,18 +142,18 @@ class Compiler:
                 message = f"{name}() takes other arguments."
                 raise UsageError(message, code="bad-parameter") from None
 
-        return Compiled(call, kind, name in SETS)
+        return CompiledExpression(call, kind, name in SETS)
 
-    def rows_of(self, node: exp.Expr, scope: Scope) -> Compiled:
+    def rows_of(self, node: exp.Expr, scope: CatalogScope) -> CompiledExpression:
         """Return the first column of a query as an array."""
         shape, run = self.subquery(node, scope)
-        return Compiled(lambda env: [row[0] for row in run(env).rows], f"_{shape.types[0]}")
+        return CompiledExpression(lambda env: [row[0] for row in run(env).rows], f"_{shape.types[0]}")
 
 
-Method = Callable[[Compiler, Any, Scope], Compiled]
+Method = Callable[[Compiler, Any, CatalogScope], CompiledExpression]
 
 
-def cast_value(catalog: Catalog, value: Any, before: str, kind: str) -> Any:
+def cast_value(catalog: PgCatalog, value: Any, before: str, kind: str) -> Any:
     """Convert a value to a type; names of tables and types become their oids, and back."""
     if value is None:
         return None

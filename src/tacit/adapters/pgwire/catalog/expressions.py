@@ -7,7 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from tacit.adapters.pgwire.catalog.compiled import (
-    Compiled,
+    CompiledExpression,
     Compiler,
     Method,
     arguments_of,
@@ -18,20 +18,20 @@ from tacit.adapters.pgwire.catalog.functions import FUNCTIONS
 from tacit.adapters.pgwire.catalog.groups import compile_aggregate
 from tacit.adapters.pgwire.catalog.naming import fold_name, trim_function
 from tacit.adapters.pgwire.catalog.operators import OPERATORS, is_query
-from tacit.adapters.pgwire.catalog.scope import Env, Scope
+from tacit.adapters.pgwire.catalog.scope import CatalogScope, Env
 from tacit.errors import UnsupportedSqlError, UsageError
 
 __all__ = ["METHODS"]
 
 
-def column(compiler: Compiler, node: exp.Column, scope: Scope) -> Compiled:
+def column(compiler: Compiler, node: exp.Column, scope: CatalogScope) -> CompiledExpression:
     """Return a column of this query or of one around it."""
     table, name = fold_name(node.args.get("table")), fold_name(node.this)
     if name == "tableoid" and not scope.holds(table, name):
         oid = scope.origin_oid(table)
-        return Compiled(lambda _: oid, "oid")
+        return CompiledExpression(lambda _: oid, "oid")
     if name in ("ctid", "xmin", "xmax") and not scope.holds(table, name):
-        return Compiled(lambda _: "0", "text")
+        return CompiledExpression(lambda _: "0", "text")
     if (
         not table
         and not node.this.args.get("quoted")
@@ -42,7 +42,7 @@ def column(compiler: Compiler, node: exp.Column, scope: Scope) -> Compiled:
     place = scope.find(table, name)
     depth, index = place.depth, place.index
     if depth == 0:
-        return Compiled(lambda env: env.row[index], place.type)
+        return CompiledExpression(lambda env: env.row[index], place.type)
 
     def outer(env: Env) -> Any:
         at: Env | None = env
@@ -50,39 +50,39 @@ def column(compiler: Compiler, node: exp.Column, scope: Scope) -> Compiled:
             at = at.parent if at is not None else None
         return at.row[index] if at is not None else None
 
-    return Compiled(outer, place.type)
+    return CompiledExpression(outer, place.type)
 
 
-def literal(_: Compiler, node: exp.Literal, __: Scope) -> Compiled:
+def literal(_: Compiler, node: exp.Literal, __: CatalogScope) -> CompiledExpression:
     """Return a constant."""
     text = str(node.this)
     if node.is_string:
-        return Compiled(lambda _: text, "unknown")
+        return CompiledExpression(lambda _: text, "unknown")
     try:
         number: Any = int(text) if text.isdigit() else float(text)
     except ValueError:
         raise unsupported_error(node) from None
     kind = "float8" if isinstance(number, float) else "int4" if number < 1 << 31 else "int8"
-    return Compiled(lambda _: number, kind)
+    return CompiledExpression(lambda _: number, kind)
 
 
-def parameter(compiler: Compiler, node: exp.Parameter, _: Scope) -> Compiled:
+def parameter(compiler: Compiler, node: exp.Parameter, _: CatalogScope) -> CompiledExpression:
     """Return a parameter."""
     place = compiler.number_of_parameter(node)
     if place is None or not 0 <= place < len(compiler.kinds):
         message = "Parameters are written $1, $2, …."
         raise UsageError(message, code="wrong-parameters")
     values = compiler.parameters
-    return Compiled(lambda _: None if values is None else values[place], compiler.kinds[place])
+    return CompiledExpression(lambda _: None if values is None else values[place], compiler.kinds[place])
 
 
-def cast(compiler: Compiler, node: exp.Cast, scope: Scope) -> Compiled:
+def cast(compiler: Compiler, node: exp.Cast, scope: CatalogScope) -> CompiledExpression:
     """Convert a value to another type."""
     kind, inner = type_name(node.args["to"]), compiler.compile(node.this, scope)
     return compiler.cast(compiler.coerce(inner, kind, node.this) if inner.type == "unknown" else inner, kind)
 
 
-def case(compiler: Compiler, node: exp.Case, scope: Scope) -> Compiled:
+def case(compiler: Compiler, node: exp.Case, scope: CatalogScope) -> CompiledExpression:
     """Return CASE."""
     tests, kind = [], "unknown"
     for branch in node.args.get("ifs") or ():
@@ -97,10 +97,10 @@ def case(compiler: Compiler, node: exp.Case, scope: Scope) -> Compiled:
     def compute(env: Env) -> Any:
         return next((result for test, result in tests if test(env) is True), otherwise)(env)
 
-    return Compiled(compute, "text" if kind == "unknown" else kind)
+    return CompiledExpression(compute, "text" if kind == "unknown" else kind)
 
 
-def first_known(compiler: Compiler, node: exp.Coalesce, scope: Scope) -> Compiled:
+def first_known(compiler: Compiler, node: exp.Coalesce, scope: CatalogScope) -> CompiledExpression:
     """Return COALESCE."""
     members = [compiler.compile(member, scope) for member in (node.this, *node.expressions)]
     kind = next((member.type for member in members if member.type != "unknown"), "text")
@@ -109,10 +109,10 @@ def first_known(compiler: Compiler, node: exp.Coalesce, scope: Scope) -> Compile
     def compute(env: Env) -> Any:
         return next((value for value in (run(env) for run in runs) if value is not None), None)
 
-    return Compiled(compute, kind)
+    return CompiledExpression(compute, kind)
 
 
-def scalar(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
+def scalar(compiler: Compiler, node: exp.Expr, scope: CatalogScope) -> CompiledExpression:
     """Return the value of a query of one row."""
     shape, run = compiler.subquery(node.this if isinstance(node, exp.Subquery) else node, scope)
 
@@ -123,26 +123,26 @@ def scalar(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
             raise UsageError(message, code="bad-option")
         return rows[0][0] if rows else None
 
-    return Compiled(value, shape.types[0])
+    return CompiledExpression(value, shape.types[0])
 
 
-def exists(compiler: Compiler, node: exp.Exists, scope: Scope) -> Compiled:
+def exists(compiler: Compiler, node: exp.Exists, scope: CatalogScope) -> CompiledExpression:
     """Return EXISTS."""
     _, run = compiler.subquery(node.this, scope)
-    return Compiled(lambda env: bool(run(env).rows), "bool")
+    return CompiledExpression(lambda env: bool(run(env).rows), "bool")
 
 
-def array(compiler: Compiler, node: exp.Array, scope: Scope) -> Compiled:
+def array(compiler: Compiler, node: exp.Array, scope: CatalogScope) -> CompiledExpression:
     """Return ARRAY[…] or ARRAY(SELECT …)."""
     if len(node.expressions) == 1 and is_query(node.expressions[0]):
         return compiler.rows_of(node.expressions[0], scope)
     members = [compiler.compile(expression, scope) for expression in node.expressions]
     kind = next((member.type for member in members if member.type != "unknown"), "text")
     runs = [member.run for member in members]
-    return Compiled(lambda env: [run(env) for run in runs], f"_{kind}")
+    return CompiledExpression(lambda env: [run(env) for run in runs], f"_{kind}")
 
 
-def element(compiler: Compiler, node: exp.Bracket, scope: Scope) -> Compiled:
+def element(compiler: Compiler, node: exp.Bracket, scope: CatalogScope) -> CompiledExpression:
     """Return an element of an array, counted from 1."""
     inner, place = compiler.compile(node.this, scope), compiler.compile(node.expressions[0], scope)
     offset = node.args.get("offset") or 0
@@ -155,10 +155,10 @@ def element(compiler: Compiler, node: exp.Bracket, scope: Scope) -> Compiled:
         index = index + (1 if offset == 0 and isinstance(node.expressions[0], exp.Literal) else 0)
         return values[index - 1] if 1 <= index <= len(values) else None
 
-    return Compiled(compute, inner.type.removeprefix("_"))
+    return CompiledExpression(compute, inner.type.removeprefix("_"))
 
 
-def field_or_call(compiler: Compiler, node: exp.Dot, scope: Scope) -> Compiled:
+def field_or_call(compiler: Compiler, node: exp.Dot, scope: CatalogScope) -> CompiledExpression:
     """Return a function of a schema, or a field of a composite value."""
     if isinstance(node.expression, exp.Func):
         return compiler.compile(node.expression, scope)
@@ -171,10 +171,10 @@ def field_or_call(compiler: Compiler, node: exp.Dot, scope: Scope) -> Compiled:
             return [member.get(name) if isinstance(member, dict) else None for member in value]
         return value.get(name) if isinstance(value, dict) else None
 
-    return Compiled(field, "int4" if name == "n" else "text", inner.is_set)
+    return CompiledExpression(field, "int4" if name == "n" else "text", inner.is_set)
 
 
-def aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
+def aggregate(compiler: Compiler, node: exp.Expr, scope: CatalogScope) -> CompiledExpression:
     """Return the value that a group has for an aggregate."""
     if compiler.aggregates is None:
         message = "An aggregate is not allowed here."
@@ -184,7 +184,7 @@ def aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
     aggregate = compile_aggregate(compiler, node, scope)
     compiler.aggregates = collected
     collected.append(aggregate)
-    return Compiled(lambda env: env.aggregates[slot], aggregate.type)
+    return CompiledExpression(lambda env: env.aggregates[slot], aggregate.type)
 
 
 def _unescape(text: str) -> str:
@@ -192,7 +192,7 @@ def _unescape(text: str) -> str:
     return text.replace("\\n", "\n").replace("\\t", "\t").replace("\\'", "'").replace("\\\\", "\\")
 
 
-def _inner(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
+def _inner(compiler: Compiler, node: exp.Expr, scope: CatalogScope) -> CompiledExpression:
     return compiler.compile(node.this, scope)
 
 
@@ -206,9 +206,9 @@ def _call_named(name: str) -> Method:
 METHODS: dict[type[exp.Expr], Method] = {
     exp.Column: column,
     exp.Literal: literal,
-    exp.Boolean: lambda _, node, __: Compiled(lambda _: bool(node.this), "bool"),
-    exp.Null: lambda _, __, ___: Compiled(lambda _: None, "unknown"),
-    exp.ByteString: lambda _, node, __: Compiled(lambda _: _unescape(str(node.this)), "unknown"),
+    exp.Boolean: lambda _, node, __: CompiledExpression(lambda _: bool(node.this), "bool"),
+    exp.Null: lambda _, __, ___: CompiledExpression(lambda _: None, "unknown"),
+    exp.ByteString: lambda _, node, __: CompiledExpression(lambda _: _unescape(str(node.this)), "unknown"),
     exp.Parameter: parameter,
     exp.Paren: _inner,
     exp.Alias: _inner,

@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot.dialects import Postgres
 
 from tacit.adapters.pgwire.catalog.facts import oid_of_type, written_type
-from tacit.adapters.pgwire.catalog.tables import PUBLIC, SYSTEM, Catalog
+from tacit.adapters.pgwire.catalog.tables import PUBLIC, SYSTEM, PgCatalog
 from tacit.adapters.pgwire.catalog.values import array_text, check_length, check_text, text_of
 
 __all__ = ["FUNCTIONS", "SETS", "VERSION", "Function"]
@@ -36,31 +36,31 @@ def _strict(kind: str, work: Callable[..., Any]) -> Function:
     return kind, lambda _, *arguments: None if any(value is None for value in arguments) else work(*arguments)
 
 
-def _may(_: Catalog, *arguments: Any) -> bool | None:
+def _may(_: PgCatalog, *arguments: Any) -> bool | None:
     """Return whether the last argument names a privilege to read, perhaps several with commas."""
     if arguments[-1] is None:
         return None
     return any(word.strip().split(" ")[0] not in CHANGES for word in str(arguments[-1]).lower().split(","))
 
 
-def _setting(catalog: Catalog, name: Any, *_: Any) -> str | None:
+def _setting(catalog: PgCatalog, name: Any, *_: Any) -> str | None:
     return None if name is None else catalog.settings.get(str(name).lower())
 
 
-def _schemas(_: Catalog, implicit: Any = False) -> list[str]:  # noqa: FBT002  as SQL calls it
+def _schemas(_: PgCatalog, implicit: Any = False) -> list[str]:  # noqa: FBT002  as SQL calls it
     return ["pg_catalog", "public"] if implicit else ["public"]
 
 
-def _class(catalog: Catalog, name: Any) -> int | None:
+def _class(catalog: PgCatalog, name: Any) -> int | None:
     return None if name is None else catalog.oid_of(str(name))
 
 
-def _column_comment(catalog: Catalog, oid: Any, place: Any) -> str | None:
+def _column_comment(catalog: PgCatalog, oid: Any, place: Any) -> str | None:
     rows = catalog.relation(("pg_catalog", "pg_description")).rows
     return next((row[3] for row in rows if row[0] == oid and row[2] == place), None)
 
 
-def _format_type(_: Catalog, oid: Any, modifier: Any = None) -> str | None:
+def _format_type(_: PgCatalog, oid: Any, modifier: Any = None) -> str | None:
     del modifier
     return None if oid is None else "-" if oid == 0 else written_type(oid)
 
@@ -73,7 +73,7 @@ def _literal(value: object) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
-def _format(_: Catalog, pattern: Any, *arguments: Any) -> str | None:
+def _format(_: PgCatalog, pattern: Any, *arguments: Any) -> str | None:
     """Fill %s, %I (a name) and %L (a constant) with values, one after the other."""
     if pattern is None:
         return None
@@ -101,7 +101,7 @@ def _part(text: str, separator: str, place: int) -> str:
     return parts[place - 1] if 1 <= place <= len(parts) else ""
 
 
-def _object(_: Catalog, *arguments: Any) -> str:
+def _object(_: PgCatalog, *arguments: Any) -> str:
     return json.dumps({str(name): value for name, value in zip(arguments[::2], arguments[1::2], strict=False)})
 
 
@@ -264,13 +264,13 @@ MOST_NUMBERS = 100_000
 """Maximum rows of generate_series."""
 
 
-def _numbers(_: Catalog, first: Any, last: Any, step: Any = 1) -> list[int]:
+def _numbers(_: PgCatalog, first: Any, last: Any, step: Any = 1) -> list[int]:
     if first is None or last is None or not step:
         return []
     return list(range(first, last + (1 if step > 0 else -1), step)[:MOST_NUMBERS])
 
 
-def _keywords(_: Catalog) -> list[dict[str, str]]:
+def _keywords(_: PgCatalog) -> list[dict[str, str]]:
     words = sorted(word.lower() for word in Postgres.tokenizer_class.KEYWORDS if word.isalpha())
     return [{"word": word, "catcode": "R", "catdesc": "reserved"} for word in words]
 

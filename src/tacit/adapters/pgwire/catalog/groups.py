@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.adapters.pgwire.catalog.compiled import Aggregate, Compiler, unsupported_error
-from tacit.adapters.pgwire.catalog.scope import Env, Scope
+from tacit.adapters.pgwire.catalog.compiled import CompiledAggregate, Compiler, unsupported_error
+from tacit.adapters.pgwire.catalog.scope import CatalogScope, Env
 from tacit.adapters.pgwire.catalog.values import check_length, text_of
 
 __all__ = ["compile_aggregate", "order_key", "sort_key"]
@@ -25,19 +25,19 @@ AGGREGATES: dict[type[exp.Expr], tuple[str, Work]] = {
 }
 
 
-def compile_aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Aggregate:
+def compile_aggregate(compiler: Compiler, node: exp.Expr, scope: CatalogScope) -> CompiledAggregate:
     """Return a function of a group's rows; for a window, a function of all rows with a value for each."""
     if isinstance(node, exp.Window):
         if not isinstance(node.this, exp.RowNumber):
             raise unsupported_error(node)
-        return Aggregate(_row_numbers(compiler, node, scope), "int8")
+        return CompiledAggregate(_row_numbers(compiler, node, scope), "int8")
     inner = node.this
     ordering = inner if isinstance(inner, exp.Order) else None
     inner = ordering.this if ordering is not None else inner
     is_distinct = isinstance(inner, exp.Distinct)
     inner = inner.expressions[0] if is_distinct else inner
     if isinstance(node, exp.Count) and (inner is None or isinstance(inner, exp.Star)):
-        return Aggregate(len, "int8")
+        return CompiledAggregate(len, "int8")
     value = compiler.compile(inner, scope)
     run, key = value.run, order_key(compiler, ordering, scope)
 
@@ -47,19 +47,19 @@ def compile_aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Aggre
         return list(dict.fromkeys(result)) if is_distinct else result
 
     if isinstance(node, exp.Count):
-        return Aggregate(lambda envs: len(values(envs)), "int8")
+        return CompiledAggregate(lambda envs: len(values(envs)), "int8")
     if isinstance(node, exp.ArrayAgg):
-        return Aggregate(lambda envs: values(envs, nulls=True) or None, f"_{value.type}")
+        return CompiledAggregate(lambda envs: values(envs, nulls=True) or None, f"_{value.type}")
     if isinstance(node, exp.GroupConcat):
         separator = node.args.get("separator")
         by = str(separator.name) if isinstance(separator, exp.Literal) else ","
-        return Aggregate(lambda envs: _concatenate(by, values(envs)), "text")
+        return CompiledAggregate(lambda envs: _concatenate(by, values(envs)), "text")
     if type(node) not in AGGREGATES:
         raise unsupported_error(node)
     kind, work = AGGREGATES[type(node)]
     if isinstance(node, exp.Sum):
         kind = {"int2": "int8", "int4": "int8", "int8": "numeric"}.get(value.type, "")
-    return Aggregate(lambda envs: work(values(envs)), kind or value.type)
+    return CompiledAggregate(lambda envs: work(values(envs)), kind or value.type)
 
 
 def _concatenate(by: str, values: list[Any]) -> str | None:
@@ -68,7 +68,7 @@ def _concatenate(by: str, values: list[Any]) -> str | None:
     return by.join(shown) if shown else None
 
 
-def _row_numbers(compiler: Compiler, node: exp.Window, scope: Scope) -> Callable[[Any], list[int]]:
+def _row_numbers(compiler: Compiler, node: exp.Window, scope: CatalogScope) -> Callable[[Any], list[int]]:
     """Return the number of each row within its part, in order."""
     parts = [compiler.compile(key, scope).run for key in node.args.get("partition_by") or ()]
     key = order_key(compiler, node.args.get("order"), scope)
@@ -85,7 +85,7 @@ def _row_numbers(compiler: Compiler, node: exp.Window, scope: Scope) -> Callable
     return number
 
 
-def order_key(compiler: Compiler, order: exp.Expr | None, scope: Scope) -> Callable[[Env], Any] | None:
+def order_key(compiler: Compiler, order: exp.Expr | None, scope: CatalogScope) -> Callable[[Env], Any] | None:
     """Return the key to sort rows by for an ORDER BY; None if there is none."""
     if order is None:
         return None

@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.adapters.pgwire.catalog.compiled import TEXTS, Compiled, Compiler, Method, unsupported_error
-from tacit.adapters.pgwire.catalog.scope import Env, Scope
+from tacit.adapters.pgwire.catalog.compiled import TEXTS, CompiledExpression, Compiler, Method, unsupported_error
+from tacit.adapters.pgwire.catalog.scope import CatalogScope, Env
 from tacit.adapters.pgwire.catalog.values import both, check_text, either, like, matches, negate, repeats_of, text_of
 from tacit.errors import BindError
 
@@ -62,7 +62,7 @@ def compare_values(compare: Callable[[Any, Any], Any], first: Any, second: Any) 
         return compare(str(first), str(second))
 
 
-def comparison(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
+def comparison(compiler: Compiler, node: exp.Binary, scope: CatalogScope) -> CompiledExpression:
     """Compare two values, or one with any or all of several."""
     compare = COMPARE[type(node)]
     several = _several(node.expression)
@@ -70,12 +70,12 @@ def comparison(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
         return _with_several(compiler, node.this, several, compare, scope)
     left, right = compiler.alike(node.this, node.expression, scope)
     first, second = left.run, right.run
-    return Compiled(lambda env: compare_values(compare, first(env), second(env)), "bool")
+    return CompiledExpression(lambda env: compare_values(compare, first(env), second(env)), "bool")
 
 
 def _with_several(
-    compiler: Compiler, node: exp.Expr, several: exp.Expr, compare: Callable[[Any, Any], Any], scope: Scope
-) -> Compiled:
+    compiler: Compiler, node: exp.Expr, several: exp.Expr, compare: Callable[[Any, Any], Any], scope: CatalogScope
+) -> CompiledExpression:
     left, every = compiler.compile(node, scope), isinstance(several, exp.All)
     inner = several.this.this if isinstance(several.this, exp.Paren) else several.this
     values = compiler.rows_of(inner, scope) if is_query(inner) else compiler.compile(inner, scope)
@@ -95,10 +95,10 @@ def _with_several(
             return False if False in truths else None if None in truths else True
         return True if True in truths else None if None in truths else False
 
-    return Compiled(compute, "bool")
+    return CompiledExpression(compute, "bool")
 
 
-def within(compiler: Compiler, node: exp.In, scope: Scope) -> Compiled:
+def within(compiler: Compiler, node: exp.In, scope: CatalogScope) -> CompiledExpression:
     """Return IN, with a list or a query."""
     query = node.args.get("query")
     if isinstance(node.this, exp.Tuple):
@@ -118,20 +118,20 @@ def within(compiler: Compiler, node: exp.In, scope: Scope) -> Compiled:
         truths = [compare_values(operator.eq, value, second(env)) for second in others]
         return True if True in truths else None if None in truths else False
 
-    return Compiled(compute, "bool")
+    return CompiledExpression(compute, "bool")
 
 
-def between(compiler: Compiler, node: exp.Between, scope: Scope) -> Compiled:
+def between(compiler: Compiler, node: exp.Between, scope: CatalogScope) -> CompiledExpression:
     """Return BETWEEN."""
     low, high = (
         exp.GTE(this=node.this, expression=node.args["low"]),
         exp.LTE(this=node.this, expression=node.args["high"]),
     )
     first, second = comparison(compiler, low, scope).run, comparison(compiler, high, scope).run
-    return Compiled(lambda env: both(first(env), lambda: second(env)), "bool")
+    return CompiledExpression(lambda env: both(first(env), lambda: second(env)), "bool")
 
 
-def pattern(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
+def pattern(compiler: Compiler, node: exp.Expr, scope: CatalogScope) -> CompiledExpression:
     """Return LIKE and matches with regular expressions."""
     sign, escape = "~~", "\\"
     if isinstance(node, exp.Escape):
@@ -163,7 +163,7 @@ def pattern(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
         form = text_of(wanted) if escape == "\\" else _with_backslashes(text_of(wanted), escape)
         return test(text_of(text), form, fold=fold) is not is_negated
 
-    return Compiled(compute, "bool")
+    return CompiledExpression(compute, "bool")
 
 
 def _with_backslashes(wanted: str, escape: str) -> str:
@@ -172,7 +172,7 @@ def _with_backslashes(wanted: str, escape: str) -> str:
     return plain.replace(escape, "\\") if escape else plain
 
 
-def arithmetic(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
+def arithmetic(compiler: Compiler, node: exp.Binary, scope: CatalogScope) -> CompiledExpression:
     """Return sums, differences, products and bit operations."""
     work = ARITHMETIC[type(node)]
     left, right = compiler.alike(node.this, node.expression, scope)
@@ -190,10 +190,10 @@ def arithmetic(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
             raise unsupported_error(node)
         return result
 
-    return Compiled(compute, left.type)
+    return CompiledExpression(compute, left.type)
 
 
-def concatenate(compiler: Compiler, node: exp.DPipe, scope: Scope) -> Compiled:
+def concatenate(compiler: Compiler, node: exp.DPipe, scope: CatalogScope) -> CompiledExpression:
     """Concatenate two texts or arrays."""
     left, right = compiler.compile(node.this, scope), compiler.compile(node.expression, scope)
     read_left, read_right = left.run, right.run
@@ -209,7 +209,7 @@ def concatenate(compiler: Compiler, node: exp.DPipe, scope: Scope) -> Compiled:
             return counted([*first, *(second if isinstance(second, list) else [second])])
         return counted(check_text(text_of(first) + text_of(second)))
 
-    return Compiled(put, kind)
+    return CompiledExpression(put, kind)
 
 
 def _several(node: exp.Expr) -> exp.Expr | None:
@@ -226,28 +226,28 @@ def is_query(node: exp.Expr) -> bool:
     return isinstance(node, exp.Query) or (isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query))
 
 
-def _not(compiler: Compiler, node: exp.Not, scope: Scope) -> Compiled:
+def _not(compiler: Compiler, node: exp.Not, scope: CatalogScope) -> CompiledExpression:
     run = compiler.compile(node.this, scope).run
-    return Compiled(lambda env: negate(run(env)), "bool")
+    return CompiledExpression(lambda env: negate(run(env)), "bool")
 
 
-def _and(compiler: Compiler, node: exp.And, scope: Scope) -> Compiled:
+def _and(compiler: Compiler, node: exp.And, scope: CatalogScope) -> CompiledExpression:
     first, second = compiler.compile(node.this, scope).run, compiler.compile(node.expression, scope).run
-    return Compiled(lambda env: both(first(env), lambda: second(env)), "bool")
+    return CompiledExpression(lambda env: both(first(env), lambda: second(env)), "bool")
 
 
-def _or(compiler: Compiler, node: exp.Or, scope: Scope) -> Compiled:
+def _or(compiler: Compiler, node: exp.Or, scope: CatalogScope) -> CompiledExpression:
     first, second = compiler.compile(node.this, scope).run, compiler.compile(node.expression, scope).run
-    return Compiled(lambda env: either(first(env), lambda: second(env)), "bool")
+    return CompiledExpression(lambda env: either(first(env), lambda: second(env)), "bool")
 
 
-def _is(compiler: Compiler, node: exp.Is, scope: Scope) -> Compiled:
+def _is(compiler: Compiler, node: exp.Is, scope: CatalogScope) -> CompiledExpression:
     left, wanted = compiler.compile(node.this, scope), compiler.compile(node.expression, scope)
     first, second, wants = left.run, wanted.run, not node.args.get("negate")
-    return Compiled(lambda env: (first(env) is second(env)) is wants, "bool")
+    return CompiledExpression(lambda env: (first(env) is second(env)) is wants, "bool")
 
 
-def _distinct(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
+def _distinct(compiler: Compiler, node: exp.Binary, scope: CatalogScope) -> CompiledExpression:
     """Return IS [NOT] DISTINCT FROM: NULL equals NULL."""
     left, right = compiler.alike(node.this, node.expression, scope)
     read_left, read_right, wants = left.run, right.run, isinstance(node, exp.NullSafeEQ)
@@ -257,10 +257,10 @@ def _distinct(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
         same = first is second if first is None or second is None else compare_values(operator.eq, first, second)
         return same is wants
 
-    return Compiled(compute, "bool")
+    return CompiledExpression(compute, "bool")
 
 
-def _negative(compiler: Compiler, node: exp.Neg, scope: Scope) -> Compiled:
+def _negative(compiler: Compiler, node: exp.Neg, scope: CatalogScope) -> CompiledExpression:
     inner = compiler.compile(node.this, scope)
     run = inner.run
 
@@ -270,13 +270,13 @@ def _negative(compiler: Compiler, node: exp.Neg, scope: Scope) -> Compiled:
             raise unsupported_error(node)
         return None if value is None else -value
 
-    return Compiled(compute, inner.type)
+    return CompiledExpression(compute, inner.type)
 
 
-def _null_if(compiler: Compiler, node: exp.Nullif, scope: Scope) -> Compiled:
+def _null_if(compiler: Compiler, node: exp.Nullif, scope: CatalogScope) -> CompiledExpression:
     left, right = compiler.alike(node.this, node.expression, scope)
     first, second = left.run, right.run
-    return Compiled(
+    return CompiledExpression(
         lambda env: None if compare_values(operator.eq, first(env), second(env)) is True else first(env), left.type
     )
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from tacit.adapters.pgwire.catalog.facts import written_type
 from tacit.adapters.pgwire.catalog.select import Queries
-from tacit.adapters.pgwire.catalog.tables import Catalog
+from tacit.adapters.pgwire.catalog.tables import PgCatalog
 from tacit.adapters.pgwire.catalog.values import Number, Relation
 from tacit.errors import UnsupportedSqlError
 
@@ -28,7 +28,7 @@ class Prepared:
     run: Callable[[], Relation]
 
 
-def prepare(node: exp.Expr, catalog: Catalog, parameters: Sequence[Any] | None, kinds: Sequence[str]) -> Prepared:
+def prepare(node: exp.Expr, catalog: PgCatalog, parameters: Sequence[Any] | None, kinds: Sequence[str]) -> Prepared:
     """Compile a question; ``parameters`` are None while it is only described."""
     result = list(kinds)
     queries = Queries(catalog, parameters, result)
@@ -44,7 +44,7 @@ def prepare(node: exp.Expr, catalog: Catalog, parameters: Sequence[Any] | None, 
     return Prepared(shape.names, types, known, answer)
 
 
-def _with_names(result: Relation, catalog: Catalog) -> Relation:
+def _with_names(result: Relation, catalog: PgCatalog) -> Relation:
     """Return rows in which oids of relations and types are shown by name, as in PostgreSQL."""
     named = {place: kind for place, kind in enumerate(result.types) if kind in ("regclass", "regtype")}
     if not named:

@@ -9,7 +9,7 @@ from typing import Any
 from tacit.adapters.pgwire.catalog.facts import relation_oid
 from tacit.errors import BindError
 
-__all__ = ["Env", "Place", "Scope"]
+__all__ = ["CatalogScope", "ColumnPlace", "Env"]
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Env:
 
 
 @dataclass(frozen=True)
-class Place:
+class ColumnPlace:
     """A column: how many queries further out, its index in the row, and its type."""
 
     depth: int
@@ -31,10 +31,10 @@ class Place:
 
 
 @dataclass
-class Scope:
+class CatalogScope:
     """Columns of the tables in FROM, in the order of the row."""
 
-    parent: Scope | None = None
+    parent: CatalogScope | None = None
     columns: list[tuple[str, str, str]] = field(default_factory=list)
     """Table, name and type of each."""
 
@@ -48,14 +48,14 @@ class Scope:
         """Add the columns of a table."""
         self.columns += [(table, name, kind) for name, kind in zip(names, types, strict=True)]
 
-    def find(self, table: str, name: str) -> Place:
+    def find(self, table: str, name: str) -> ColumnPlace:
         """Return the place of a column; raise if there is none."""
-        scope: Scope | None = self
+        scope: CatalogScope | None = self
         depth = 0
         while scope is not None:
             for index, (owner, known, kind) in enumerate(scope.columns):
                 if known == name and table in ("", owner):
-                    return Place(depth, index, kind)
+                    return ColumnPlace(depth, index, kind)
             scope, depth = scope.parent, depth + 1
         shown = f"{table}.{name}" if table else name
         message = f"There is no column {shown[:80]!r} in the catalog's relations."
@@ -67,7 +67,7 @@ class Scope:
 
     def origin_oid(self, table: str) -> int | None:
         """Return the oid of the relation behind a table of FROM."""
-        scope: Scope | None = self
+        scope: CatalogScope | None = self
         while scope is not None:
             if table in scope.origins:
                 return relation_oid(scope.origins[table])

@@ -8,13 +8,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.adapters.pgwire.catalog.compiled import Aggregate, Compiled, Compiler, unsupported_error
+from tacit.adapters.pgwire.catalog.compiled import CompiledAggregate, CompiledExpression, Compiler, unsupported_error
 from tacit.adapters.pgwire.catalog.expressions import METHODS
 from tacit.adapters.pgwire.catalog.groups import order_key, sort_key
 from tacit.adapters.pgwire.catalog.naming import column_name, fold_name
-from tacit.adapters.pgwire.catalog.scope import Env, Scope
+from tacit.adapters.pgwire.catalog.scope import CatalogScope, Env
 from tacit.adapters.pgwire.catalog.sources import Sources
-from tacit.adapters.pgwire.catalog.tables import Catalog
+from tacit.adapters.pgwire.catalog.tables import PgCatalog
 from tacit.adapters.pgwire.catalog.values import Relation
 from tacit.errors import UnsupportedSqlError
 
@@ -45,20 +45,20 @@ RECURSION = 100
 class Queries:
     """Compiles nested queries."""
 
-    def __init__(self, catalog: Catalog, parameters: Sequence[Any] | None, kinds: list[str]) -> None:
+    def __init__(self, catalog: PgCatalog, parameters: Sequence[Any] | None, kinds: list[str]) -> None:
         self.catalog = catalog
         self._ctes: dict[str, tuple[Relation, Run]] = {}
         self.compiler = Compiler(catalog, parameters, kinds, self._subquery, METHODS)
         self.sources = Sources(catalog, self.compiler, self.query)
 
-    def _subquery(self, node: exp.Expr, scope: Scope) -> tuple[Relation, Callable[[Env], Relation]]:
+    def _subquery(self, node: exp.Expr, scope: CatalogScope) -> tuple[Relation, Callable[[Env], Relation]]:
         before, self.compiler.aggregates = self.compiler.aggregates, None
         shape, run = self.query(node, scope, self._ctes)
         self.compiler.aggregates = before
         return shape, run
 
     def query(
-        self, node: exp.Expr, parent: Scope | None, ctes: dict[str, tuple[Relation, Run]]
+        self, node: exp.Expr, parent: CatalogScope | None, ctes: dict[str, tuple[Relation, Run]]
     ) -> tuple[Relation, Run]:
         """Return the shape of a query, and how to run it for a row of the outer query."""
         if isinstance(node, exp.Subquery):
@@ -78,7 +78,7 @@ class Queries:
             self._ctes = outer
         raise unsupported_error(node)
 
-    def _with(self, node: exp.Expr, parent: Scope | None) -> None:
+    def _with(self, node: exp.Expr, parent: CatalogScope | None) -> None:
         for cte in node.expressions:
             names = [fold_name(column) for column in cte.args["alias"].args.get("columns") or ()]
             if node.args.get("recursive") and isinstance(cte.this, exp.Union):
@@ -87,7 +87,7 @@ class Queries:
             shape, run = self.query(cte.this, parent, self._ctes)
             self._ctes[fold_name(cte.args["alias"].this)] = _rename_columns(shape, names), run
 
-    def _recursive(self, cte: exp.Expr, names: Sequence[str], parent: Scope | None) -> tuple[Relation, Run]:
+    def _recursive(self, cte: exp.Expr, names: Sequence[str], parent: CatalogScope | None) -> tuple[Relation, Run]:
         """Return a recursive query: its second part runs over the rows of the last iteration until there are none."""
         first_shape, first = self.query(cte.this.this, parent, self._ctes)
         shape, last = _rename_columns(first_shape, names), [Relation((), ())]
@@ -111,7 +111,7 @@ class Queries:
 
         return shape, run
 
-    def _set(self, node: exp.SetOperation, parent: Scope | None) -> tuple[Relation, Run]:
+    def _set(self, node: exp.SetOperation, parent: CatalogScope | None) -> tuple[Relation, Run]:
         """Return a union, an intersection or a difference."""
         shape, left = self.query(node.this, parent, self._ctes)
         other, right = self.query(node.expression, parent, self._ctes)
@@ -134,9 +134,9 @@ class Queries:
 
         return shape, run
 
-    def _pick(self, node: exp.Expr, shape: Relation, parent: Scope | None) -> Callable[[list[Any]], list[Any]]:
+    def _pick(self, node: exp.Expr, shape: Relation, parent: CatalogScope | None) -> Callable[[list[Any]], list[Any]]:
         """Return the function that applies ORDER BY and LIMIT to a union."""
-        scope = Scope(parent)
+        scope = CatalogScope(parent)
         scope.add("", shape.names, shape.types)
         order = node.args.get("order")
         keys = (
@@ -159,7 +159,7 @@ class Queries:
 
     def _cut(self, node: exp.Expr) -> Callable[[list[Any]], list[Any]]:
         """Return the function that applies LIMIT and OFFSET."""
-        limit, offset, scope = node.args.get("limit"), node.args.get("offset"), Scope()
+        limit, offset, scope = node.args.get("limit"), node.args.get("offset"), CatalogScope()
         most = self.compiler.compile(limit.args.get("expression") or limit.args["count"], scope).run if limit else None
         first = self.compiler.compile(offset.expression, scope).run if offset else None
 
@@ -170,7 +170,7 @@ class Queries:
 
         return cut
 
-    def _select(self, node: exp.Select, parent: Scope | None) -> tuple[Relation, Run]:
+    def _select(self, node: exp.Select, parent: CatalogScope | None) -> tuple[Relation, Run]:
         """Return one SELECT."""
         if not node.expressions:
             raise unsupported_error(node)
@@ -209,19 +209,19 @@ class Queries:
 
         return shape, run
 
-    def _outputs(self, item: exp.Expr, scope: Scope) -> list[tuple[str, Compiled]]:
+    def _outputs(self, item: exp.Expr, scope: CatalogScope) -> list[tuple[str, CompiledExpression]]:
         """Return the columns of one item of SELECT: an asterisk is several."""
         inner = item.this if isinstance(item, exp.Column) else item
         if isinstance(inner, exp.Star):
             table = fold_name(item.args.get("table")) if isinstance(item, exp.Column) else ""
             return [
-                (name, Compiled(_pick(index), kind))
+                (name, CompiledExpression(_pick(index), kind))
                 for index, (owner, name, kind) in enumerate(scope.columns)
                 if table in ("", owner) and (table or index not in scope.hidden)
             ]
         return [(column_name(item), self.compiler.compile(item, scope))]
 
-    def _order(self, node: exp.Select, scope: Scope, names: Sequence[str]) -> list[Callable[[Any], Any]]:
+    def _order(self, node: exp.Select, scope: CatalogScope, names: Sequence[str]) -> list[Callable[[Any], Any]]:
         """Return the sort keys of pairs of an environment and an output row."""
         order = node.args.get("order")
         keys: list[Callable[[Any], Any]] = []
@@ -306,7 +306,7 @@ def _is_grouped(node: exp.Select) -> bool:
     return node.args.get("group") is not None or (_own_nodes(node, exp.AggFunc) and not _has_windows(node))
 
 
-def _group_rows(envs: list[Env], keys: Sequence[Any], aggregates: Sequence[Aggregate], blank: Env) -> list[Env]:
+def _group_rows(envs: list[Env], keys: Sequence[Any], aggregates: Sequence[CompiledAggregate], blank: Env) -> list[Env]:
     """Return one environment for each group."""
     groups: dict[str, list[Env]] = {} if keys else {"": []}
     for env in envs:
@@ -318,7 +318,7 @@ def _group_rows(envs: list[Env], keys: Sequence[Any], aggregates: Sequence[Aggre
     return grouped
 
 
-def _number_rows(envs: list[Env], windows: Sequence[Aggregate]) -> list[Env]:
+def _number_rows(envs: list[Env], windows: Sequence[CompiledAggregate]) -> list[Env]:
     """Return rows with their window numbers."""
     if not windows:
         return envs
@@ -326,7 +326,7 @@ def _number_rows(envs: list[Env], windows: Sequence[Aggregate]) -> list[Env]:
     return [Env(env.row, env.parent, [value[place] for value in values]) for place, env in enumerate(envs)]
 
 
-def _rows(env: Env, outputs: Sequence[Compiled]) -> list[tuple[Any, ...]]:
+def _rows(env: Env, outputs: Sequence[CompiledExpression]) -> list[tuple[Any, ...]]:
     """Return the output rows of an input row: several where a function returns several."""
     cells = [output.run(env) for output in outputs]
     if not any(output.is_set for output in outputs):

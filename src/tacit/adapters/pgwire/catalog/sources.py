@@ -16,8 +16,8 @@ from sqlglot import exp
 
 from tacit.adapters.pgwire.catalog.compiled import Compiler, unsupported_error
 from tacit.adapters.pgwire.catalog.naming import column_name, fold_name
-from tacit.adapters.pgwire.catalog.scope import Env, Scope
-from tacit.adapters.pgwire.catalog.tables import Catalog
+from tacit.adapters.pgwire.catalog.scope import CatalogScope, Env
+from tacit.adapters.pgwire.catalog.tables import PgCatalog
 from tacit.adapters.pgwire.catalog.values import Relation
 from tacit.errors import BindError, UnknownNameError, UnsupportedSqlError
 
@@ -28,7 +28,7 @@ CELLS_OF_A_STEP = 8
 
 Row = tuple[Any, ...]
 Run = Callable[[Env | None], Relation]
-Query = Callable[[exp.Expr, Scope | None, dict[str, tuple[Relation, Run]]], tuple[Relation, Run]]
+Query = Callable[[exp.Expr, CatalogScope | None, dict[str, tuple[Relation, Run]]], tuple[Relation, Run]]
 Filter = tuple[int, Callable[[Env], Any]]
 """How many columns a condition needs, and the condition."""
 
@@ -47,16 +47,16 @@ class _Source:
 class Sources:
     """Compiles FROM and WHERE."""
 
-    def __init__(self, catalog: Catalog, compiler: Compiler, query: Query) -> None:
+    def __init__(self, catalog: PgCatalog, compiler: Compiler, query: Query) -> None:
         self._catalog, self._compiler, self._query = catalog, compiler, query
 
     def read(
-        self, node: exp.Select, parent: Scope | None, ctes: dict[str, tuple[Relation, Run]]
-    ) -> tuple[Scope, Callable[[Env | None], list[Row]]]:
+        self, node: exp.Select, parent: CatalogScope | None, ctes: dict[str, tuple[Relation, Run]]
+    ) -> tuple[CatalogScope, Callable[[Env | None], list[Row]]]:
         """Return the scope of a SELECT, and the rows that satisfy WHERE."""
         start = node.args.get("from_")
         if start is None:
-            scope = Scope(parent)
+            scope = CatalogScope(parent)
             conditions = self._conditions(node, scope)
             return scope, lambda env: [()] if all(test(Env((), env)) is True for _, test in conditions) else []
         joins = [*(node.args.get("joins") or ()), *(node.args.get("laterals") or ())]
@@ -71,13 +71,13 @@ class Sources:
 
         return scope, rows
 
-    def _conditions(self, node: exp.Select, scope: Scope) -> list[Filter]:
+    def _conditions(self, node: exp.Select, scope: CatalogScope) -> list[Filter]:
         where = node.args.get("where")
         parts = list(where.this.flatten()) if where is not None and isinstance(where.this, exp.And) else []
         parts = parts or ([where.this] if where is not None else [])
         return [(self._columns_needed(part, scope), self._compiler.compile(part, scope).run) for part in parts]
 
-    def _columns_needed(self, part: exp.Expr, scope: Scope) -> int:
+    def _columns_needed(self, part: exp.Expr, scope: CatalogScope) -> int:
         """Return how many columns of the row a condition needs; all of them if it contains a query."""
         if any(True for _ in part.find_all(exp.Query)):
             return len(scope.columns)
@@ -89,10 +89,14 @@ class Sources:
         return needed
 
     def _chain(
-        self, first: exp.Expr, joins: Sequence[exp.Expr], parent: Scope | None, ctes: dict[str, tuple[Relation, Run]]
-    ) -> tuple[Scope, list[tuple[_Source, str, list[Filter], tuple[int, int] | None]]]:
+        self,
+        first: exp.Expr,
+        joins: Sequence[exp.Expr],
+        parent: CatalogScope | None,
+        ctes: dict[str, tuple[Relation, Run]],
+    ) -> tuple[CatalogScope, list[tuple[_Source, str, list[Filter], tuple[int, int] | None]]]:
         """Return the scope of joined tables, and each table with its join."""
-        scope = Scope(parent)
+        scope = CatalogScope(parent)
         in_parentheses = isinstance(first, exp.Subquery) and isinstance(first.this, exp.Table | exp.Subquery)
         nested = [] if in_parentheses else list(first.args.get("joins") or ())
         steps: list[tuple[_Source, str, list[Filter], tuple[int, int] | None]] = []
@@ -108,7 +112,9 @@ class Sources:
             steps.append((source, kind, tests, equal))
         return scope, steps
 
-    def _on(self, join: exp.Join | None, scope: Scope, before: int) -> tuple[list[Filter], tuple[int, int] | None]:
+    def _on(
+        self, join: exp.Join | None, scope: CatalogScope, before: int
+    ) -> tuple[list[Filter], tuple[int, int] | None]:
         """Return the conditions of a join, and the indices of two columns that must be equal, if any."""
         if join is None:
             return [], None
@@ -185,7 +191,7 @@ class Sources:
         return joined
 
     def _source(
-        self, node: exp.Expr, scope: Scope, parent: Scope | None, ctes: dict[str, tuple[Relation, Run]]
+        self, node: exp.Expr, scope: CatalogScope, parent: CatalogScope | None, ctes: dict[str, tuple[Relation, Run]]
     ) -> _Source:
         """Return the source of a node in FROM."""
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery):
@@ -213,7 +219,11 @@ class Sources:
         raise unsupported_error(node)
 
     def _nested_source(
-        self, first: exp.Expr, joins: Sequence[exp.Expr], parent: Scope | None, ctes: dict[str, tuple[Relation, Run]]
+        self,
+        first: exp.Expr,
+        joins: Sequence[exp.Expr],
+        parent: CatalogScope | None,
+        ctes: dict[str, tuple[Relation, Run]],
     ) -> _Source:
         """Return tables that are joined in parentheses."""
         scope, steps = self._chain(first, joins, parent, ctes)
@@ -224,13 +234,15 @@ class Sources:
         self,
         node: exp.Subquery,
         alias: exp.Expr | None,
-        parent: Scope | None,
+        parent: CatalogScope | None,
         ctes: dict[str, tuple[Relation, Run]],
         *,
         is_lateral: bool = False,
     ) -> _Source:
         before, self._compiler.aggregates = self._compiler.aggregates, None
-        fixed = Scope(parent.parent, list(parent.columns), dict(parent.origins)) if is_lateral and parent else parent
+        fixed = (
+            CatalogScope(parent.parent, list(parent.columns), dict(parent.origins)) if is_lateral and parent else parent
+        )
         shape, run = self._query(node.this, fixed, ctes)
         self._compiler.aggregates = before
         return _named_source(shape, run, alias or node.args.get("alias"), is_lateral=is_lateral)
@@ -248,9 +260,9 @@ class Sources:
         source = _named_source(relation, lambda _: relation, alias, name)
         return _Source(source.columns, {source.columns[0][0]: name}, source.rows)
 
-    def _function(self, node: exp.Expr, place: exp.Expr, scope: Scope, *, is_lateral: bool) -> _Source:
+    def _function(self, node: exp.Expr, place: exp.Expr, scope: CatalogScope, *, is_lateral: bool) -> _Source:
         """Return the rows of a function in FROM, perhaps numbered."""
-        fixed = Scope(scope.parent, list(scope.columns), dict(scope.origins))
+        fixed = CatalogScope(scope.parent, list(scope.columns), dict(scope.origins))
         compiled = self._compiler.compile(node, fixed)
         alias, number = place.args.get("alias"), place.args.get("ordinality") or place.args.get("offset")
         ordinal, numbered = bool(number), fold_name(number) if isinstance(number, exp.Identifier) else "ordinality"
@@ -272,9 +284,9 @@ class Sources:
 
         return _Source([(name, column, kind) for column, kind in zip(names, types, strict=True)], {}, rows, is_lateral)
 
-    def _unnest_together(self, node: exp.Unnest, scope: Scope) -> _Source:
+    def _unnest_together(self, node: exp.Unnest, scope: CatalogScope) -> _Source:
         """Return the elements of several arrays side by side, perhaps numbered; the shorter ones end in NULL."""
-        fixed = Scope(scope.parent, list(scope.columns), dict(scope.origins))
+        fixed = CatalogScope(scope.parent, list(scope.columns), dict(scope.origins))
         compiled = [
             self._compiler.compile(exp.Anonymous(this="unnest", expressions=[array]), fixed)
             for array in node.expressions
@@ -294,9 +306,9 @@ class Sources:
 
         return _Source(columns, {}, rows, is_lateral=True)
 
-    def values(self, node: exp.Values, parent: Scope | None) -> tuple[Relation, Run]:
+    def values(self, node: exp.Values, parent: CatalogScope | None) -> tuple[Relation, Run]:
         """Return the rows of VALUES."""
-        scope = Scope(parent)
+        scope = CatalogScope(parent)
         compiled = [[self._compiler.compile(column, scope) for column in row.expressions] for row in node.expressions]
         if len({len(row) for row in compiled}) != 1 or not compiled[0]:
             raise unsupported_error(node)
@@ -334,7 +346,7 @@ def _kind(join: exp.Join) -> str:
     return side if side in ("LEFT", "RIGHT", "FULL") else "INNER"
 
 
-def _equal_places(part: exp.Expr, scope: Scope, before: int) -> tuple[int, int] | None:
+def _equal_places(part: exp.Expr, scope: CatalogScope, before: int) -> tuple[int, int] | None:
     """Return the indices of two columns, one from each side, that a condition equates."""
     if not isinstance(part, exp.EQ) or not all(
         isinstance(column, exp.Column) for column in (part.this, part.expression)

@@ -18,7 +18,7 @@ from tacit.adapters.pgwire.catalog.facts import (
 from tacit.adapters.pgwire.catalog.values import Relation
 from tacit.sql.columns import Column, Shape
 
-__all__ = ["PUBLIC", "SYSTEM", "Catalog"]
+__all__ = ["PUBLIC", "SYSTEM", "PgCatalog"]
 
 SYSTEM, PUBLIC, STANDARD = 11, 2200, 13_000
 """Oids of the schemas pg_catalog, public and information_schema."""
@@ -51,7 +51,7 @@ PRECISION = {"int8": (64, 2, 0), "float8": (53, 2, None)}
 Row = dict[str, Any]
 
 
-class Catalog:
+class PgCatalog:
     """The relations of one connection.
 
     Parameters
@@ -111,11 +111,11 @@ def _complete_row(columns: Sequence[tuple[str, str]], row: Row) -> tuple[Any, ..
     return tuple(row[name] if name in row else None if name in NULLABLE else ABSENT.get(kind) for name, kind in columns)
 
 
-def _namespaces(_: Catalog) -> Iterable[Row]:
+def _namespaces(_: PgCatalog) -> Iterable[Row]:
     return ({"oid": oid, "nspname": name, "nspowner": OWNER} for name, oid in SCHEMAS.items())
 
 
-def _classes(catalog: Catalog) -> Iterable[Row]:
+def _classes(catalog: PgCatalog) -> Iterable[Row]:
     for shape in catalog.shapes:
         yield {
             "oid": catalog.oid_of(f'"{shape.name}"'),
@@ -140,7 +140,7 @@ def _readable_by(user: str) -> str:
     return f"{name}=r/{name}"
 
 
-def _attributes(catalog: Catalog) -> Iterable[Row]:
+def _attributes(catalog: PgCatalog) -> Iterable[Row]:
     types = {row["typname"]: row for row in TYPE_ROWS()}
     for _, oid, place, column in catalog.columns():
         kind = types[COLUMN_TYPES[column.type]]
@@ -162,7 +162,7 @@ def _attributes(catalog: Catalog) -> Iterable[Row]:
         }
 
 
-def _types(_: Catalog) -> Iterable[Row]:
+def _types(_: PgCatalog) -> Iterable[Row]:
     for row in TYPE_ROWS():
         yield row | {
             "typnamespace": SYSTEM,
@@ -179,13 +179,13 @@ def _types(_: Catalog) -> Iterable[Row]:
         }
 
 
-def _descriptions(catalog: Catalog) -> Iterable[Row]:
+def _descriptions(catalog: PgCatalog) -> Iterable[Row]:
     for _, oid, place, column in catalog.columns():
         comment = COMMENTS[column.role]
         yield {"objoid": oid, "classoid": relation_oid("pg_class"), "objsubid": place, "description": comment}
 
 
-def _databases(catalog: Catalog) -> Iterable[Row]:
+def _databases(catalog: PgCatalog) -> Iterable[Row]:
     named = {"datname": catalog.database, "datcollate": "C.UTF-8", "datctype": "C.UTF-8"}
     yield (
         {"oid": DATABASE, "datdba": OWNER, "encoding": 6, "datlocprovider": "c", "datallowconn": True}
@@ -197,16 +197,16 @@ def _databases(catalog: Catalog) -> Iterable[Row]:
     )
 
 
-def _roles(catalog: Catalog) -> Iterable[Row]:
+def _roles(catalog: PgCatalog) -> Iterable[Row]:
     can = {"rolinherit": True, "rolcanlogin": True, "rolconnlimit": -1, "rolpassword": "********"}
     yield {"oid": OWNER, "rolname": catalog.user} | can
 
 
-def _users(catalog: Catalog) -> Iterable[Row]:
+def _users(catalog: PgCatalog) -> Iterable[Row]:
     yield {"usename": catalog.user, "usesysid": OWNER, "passwd": "********"}
 
 
-def _settings(catalog: Catalog) -> Iterable[Row]:
+def _settings(catalog: PgCatalog) -> Iterable[Row]:
     for name, value in catalog.settings.items():
         yield {
             "name": name,
@@ -218,36 +218,36 @@ def _settings(catalog: Catalog) -> Iterable[Row]:
         }
 
 
-def _tables(catalog: Catalog) -> Iterable[Row]:
+def _tables(catalog: PgCatalog) -> Iterable[Row]:
     for shape in catalog.shapes:
         if shape.kind == "service":
             yield {"schemaname": "public", "tablename": shape.name, "tableowner": catalog.user}
 
 
-def _views(catalog: Catalog) -> Iterable[Row]:
+def _views(catalog: PgCatalog) -> Iterable[Row]:
     for shape in catalog.shapes:
         if shape.kind == "dimension":
             yield {"schemaname": "public", "viewname": shape.name, "viewowner": catalog.user, "definition": ""}
 
 
-def _schemata(catalog: Catalog) -> Iterable[Row]:
+def _schemata(catalog: PgCatalog) -> Iterable[Row]:
     for name in SCHEMAS:
         yield {"catalog_name": catalog.database, "schema_name": name, "schema_owner": catalog.user}
 
 
-def _standard_tables(catalog: Catalog) -> Iterable[Row]:
+def _standard_tables(catalog: PgCatalog) -> Iterable[Row]:
     for shape in catalog.shapes:
         kind = "BASE TABLE" if shape.kind == "service" else "VIEW"
         yield _place(catalog, shape) | {"table_type": kind, "is_insertable_into": "NO", "is_typed": "NO"}
 
 
-def _standard_views(catalog: Catalog) -> Iterable[Row]:
+def _standard_views(catalog: PgCatalog) -> Iterable[Row]:
     for shape in catalog.shapes:
         if shape.kind == "dimension":
             yield _place(catalog, shape) | {"check_option": "NONE", "is_updatable": "NO", "is_insertable_into": "NO"}
 
 
-def _standard_columns(catalog: Catalog) -> Iterable[Row]:
+def _standard_columns(catalog: PgCatalog) -> Iterable[Row]:
     for shape, _, place, column in catalog.columns():
         kind = COLUMN_TYPES[column.type]
         precision, radix, scale = PRECISION.get(kind, (None, None, None))
@@ -273,21 +273,21 @@ def _standard_columns(catalog: Catalog) -> Iterable[Row]:
         }
 
 
-def _place(catalog: Catalog, shape: Shape) -> Row:
+def _place(catalog: PgCatalog, shape: Shape) -> Row:
     return {"table_catalog": catalog.database, "table_schema": "public", "table_name": shape.name}
 
 
-def _privileges(catalog: Catalog) -> Iterable[Row]:
+def _privileges(catalog: PgCatalog) -> Iterable[Row]:
     for shape in catalog.shapes:
         who = {"grantor": catalog.user, "grantee": catalog.user, "privilege_type": "SELECT"}
         yield _place(catalog, shape) | who | {"is_grantable": "NO", "with_hierarchy": "YES"}
 
 
-def _fixed_rows(*rows: Row) -> Callable[[Catalog], Iterable[Row]]:
+def _fixed_rows(*rows: Row) -> Callable[[PgCatalog], Iterable[Row]]:
     return lambda _: rows
 
 
-ROWS: dict[str, Callable[[Catalog], Iterable[Row]]] = {
+ROWS: dict[str, Callable[[PgCatalog], Iterable[Row]]] = {
     "pg_catalog.pg_namespace": _namespaces,
     "pg_catalog.pg_class": _classes,
     "pg_catalog.pg_attribute": _attributes,

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
 from tacit.errors import TacitError, UsageError
-from tacit.server.keys import Key, key_of
+from tacit.server.keys import AccessKey, key_of
 from tacit.server.store.shared.session import Connection, Session
 
 __all__ = ["StoredKeys"]
@@ -28,7 +28,7 @@ class StoredKeys:
 
     def __init__(self, address: str, *, watch: bool = False) -> None:
         self._session, self._done = Session(address), threading.Event()
-        self._stored: tuple[Key, ...] | None = ()
+        self._stored: tuple[AccessKey, ...] | None = ()
         self._ever = False
         self._refresh()
         self._thread = threading.Thread(target=self._follow, name="keys", daemon=True) if watch else None
@@ -48,7 +48,7 @@ class StoredKeys:
             self._stored = None
         self._ever = self._ever or self._stored != ()
 
-    def current(self) -> tuple[Key, ...]:
+    def current(self) -> tuple[AccessKey, ...]:
         """Return the keys as last read, within a second while the database responds; a damaged one closes to all."""
         if self._stored is None:
             raise _refusal()
@@ -59,14 +59,14 @@ class StoredKeys:
         return self._ever
 
     @contextmanager
-    def changing(self) -> Iterator[tuple[Key, ...]]:
+    def changing(self) -> Iterator[tuple[AccessKey, ...]]:
         """Give one writer at a time the keys of the database."""
         with self._session.transaction(FAILED) as self._writer:
             self._writer.execute("SELECT pg_advisory_xact_lock(%s)", [KEYS])
             yield _read(self._writer)
         self._refresh()
 
-    def save(self, keys: Sequence[Key]) -> None:
+    def save(self, keys: Sequence[AccessKey]) -> None:
         """Replace the rows that differ."""
         self._writer.execute("DELETE FROM tacit_keys WHERE digest <> ALL(%s)", [[key.digest for key in keys]])
         insert = "INSERT INTO tacit_keys (digest, key) VALUES (%s, %s) ON CONFLICT DO NOTHING"
@@ -81,7 +81,7 @@ class StoredKeys:
         self._session.close()
 
 
-def _read(connection: Connection) -> tuple[Key, ...]:
+def _read(connection: Connection) -> tuple[AccessKey, ...]:
     rows = connection.execute("SELECT key FROM tacit_keys ORDER BY number").fetchall()
     try:
         return tuple(key_of(json.loads(text)) for (text,) in rows)

@@ -22,7 +22,7 @@ import psycopg
 
 from tacit.engines.failures import failure_code
 from tacit.errors import EngineError
-from tacit.server.store.base import Identity, Lead, Pending, Place, RacedError, Row, Sizes, Standing
+from tacit.server.store.base import Identity, Lead, PendingReports, RacedError, Row, ServicePlace, Sizes, Standing
 from tacit.server.store.quotas import USED
 from tacit.server.store.shared.lease import Lease
 from tacit.server.store.shared.schema import VERSION, migrate
@@ -163,10 +163,10 @@ class PostgresStore:
             deletions, contracts, is_waiting, frozenset(unbound), frozenset([PROGRAM, *programs]), tuple(used)
         )
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[ServicePlace]:
         """Return all places."""
         query = "SELECT place, collection, service, round FROM tacit_places ORDER BY place"
-        return [Place(*row) for row in self._rows(query)]
+        return [ServicePlace(*row) for row in self._rows(query)]
 
     def add_place(self, collection: str, service: str, round_: str) -> int:
         """Add a place and return its number."""
@@ -245,7 +245,7 @@ class PostgresStore:
         query = "SELECT number, person FROM tacit_waiting WHERE place = ANY(%s)"
         return [(number, person_of(key)) for number, key in self._rows(query, [list(places)])]
 
-    def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
+    def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> PendingReports:
         """Return pending reports of people whose slots have all arrived, oldest first; or those given by `numbers`."""
         complete = Sql(
             "w.person IN (SELECT person FROM tacit_waiting WHERE place = %s GROUP BY person HAVING count(*) = %s "
@@ -261,9 +261,9 @@ class PostgresStore:
         )
         rows = self._beside().execute(compose(query, chosen=chosen), [place, place, place, *parameters]).fetchall()
         if not rows:
-            return Pending()
+            return PendingReports()
         numbers, keys, slots, digests, contents, settled = zip(*rows, strict=True)
-        return Pending(numbers, [person_of(key) for key in keys], slots, digests, contents, settled[0])
+        return PendingReports(numbers, [person_of(key) for key in keys], slots, digests, contents, settled[0])
 
     def sizes(self) -> dict[int, Sizes]:
         """Return the numbers of reports, by place."""
