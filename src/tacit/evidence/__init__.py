@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tacit.evidence.claims import audited, gather
-from tacit.evidence.folder import ClaimVerdict, verify, write
+from tacit.evidence.folder import Verdict, verify, write
 from tacit.evidence.readers import Readership
 from tacit.evidence.trials import Trials, run_trials
 
-__all__ = ["ClaimVerdict", "Readership", "Trials", "audited", "gather", "run_trials", "verify", "write"]
+__all__ = ["Readership", "Trials", "Verdict", "audited", "gather", "run_trials", "verify", "write"]

@@ -17,13 +17,13 @@ from tacit.evidence.readers import Readership, central_claims
 from tacit.evidence.trials import Trials, expectations
 from tacit.tables.atomic import write_atomically
 
-__all__ = ["ClaimVerdict", "verify", "write"]
+__all__ = ["Verdict", "verify", "write"]
 
 Claims = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class ClaimVerdict:
+class Verdict:
     """One verified claim: whether it holds, or None if this program cannot verify it."""
 
     claim: str
@@ -42,7 +42,7 @@ def write(folder: Path, claims: Claims, collections: Sequence[Collection], log: 
     write_atomically(folder / "evidence.json", to_text(claims).encode())  # last: it refers to the other files
 
 
-def verify(folder: Path, *, log: Sequence[str] | None = None) -> list[ClaimVerdict]:
+def verify(folder: Path, *, log: Sequence[str] | None = None) -> list[Verdict]:
     """Verify every claim of a folder against the contracts and the log; ``log`` is the collector's current log."""
     try:
         claims = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))
@@ -59,41 +59,39 @@ def verify(folder: Path, *, log: Sequence[str] | None = None) -> list[ClaimVerdi
         raise UsageError(message, code="no-evidence") from None
 
 
-def _verdicts(folder: Path, claims: Claims, log: Sequence[str] | None) -> Iterator[ClaimVerdict]:
+def _verdicts(folder: Path, claims: Claims, log: Sequence[str] | None) -> Iterator[Verdict]:
     collections = []
     for claimed in claims["collections"]:
         name = claimed["collection"]
         collection = _contract(folder, name)
-        yield ClaimVerdict(f"contract {name[:16]} has the hash it is named by", collection is not None)
+        yield Verdict(f"contract {name[:16]} has the hash it is named by", collection is not None)
         if collection is None:
             continue
         collections.append(collection)
         computed = audited(collection)
         for mine, stated in zip(computed["channels"], claimed["channels"], strict=False):
             where = f"{mine['service']}, {mine['channel']}"
-            yield ClaimVerdict(
+            yield Verdict(
                 f"channel {where}: worst ratio, exactly", mine == stated, f"realised {shown_loss(mine['realised'])}"
             )
-        yield ClaimVerdict("channels are complete", len(computed["channels"]) == len(claimed["channels"]))
+        yield Verdict("channels are complete", len(computed["channels"]) == len(claimed["channels"]))
         same = all(computed[word] == claimed[word] for word in ("ok", "epsilon", "worst_loss", "ratio"))
-        yield ClaimVerdict(
-            f"total of {name[:16]}", same and computed["ok"], f"at most {shown_loss(computed['worst_loss'])}"
-        )
+        yield Verdict(f"total of {name[:16]}", same and computed["ok"], f"at most {shown_loss(computed['worst_loss'])}")
     described = gather(collections, made=claims["made"])["collections"]
-    yield ClaimVerdict("services, what is public, rounds and tiers", described == claims["collections"])
-    yield ClaimVerdict("a person's total over all of it", total_claims(collections) == claims["total"])
+    yield Verdict("services, what is public, rounds and tiers", described == claims["collections"])
+    yield Verdict("a person's total over all of it", total_claims(collections) == claims["total"])
     if "readers" in claims:
         again = central_claims(collections, Readership.of(claims["readers"]["given"]))
-        yield ClaimVerdict("what readers of answers learn, with certified rounding", again == claims["readers"])
+        yield Verdict("what readers of answers learn, with certified rounding", again == claims["readers"])
     yield _code(claims["program"])
     for name, data in claims.get("trials", {}).items():
         trials = read_trials(data)
         complete = any(collection.id == name and _is_complete(trials, collection) for collection in collections)
-        yield ClaimVerdict(f"trials of {name[:16]}", trials.ok and complete, "; ".join(trials.problems))
+        yield Verdict(f"trials of {name[:16]}", trials.ok and complete, "; ".join(trials.problems))
     if "log" in claims:
         yield from _log(folder, claims["log"], log)
     text = (folder / "index.html").read_text(encoding="utf-8")
-    yield ClaimVerdict("the page agrees with the claims", text == page(claims))
+    yield Verdict("the page agrees with the claims", text == page(claims))
 
 
 def _is_complete(trials: Trials, collection: Collection) -> bool:
@@ -117,27 +115,27 @@ def _contract(folder: Path, name: str) -> Collection | None:
     return collection if collection.id == name else None
 
 
-def _code(program: Claims) -> ClaimVerdict:
+def _code(program: Claims) -> Verdict:
     """Compare programs: the same version must be identical; another version can only verify the other claims."""
     mine = gather((), made="")["program"]["packages"].get("tacit")
     same = program["code"] == code_hash()
     if same or mine == program["packages"].get("tacit"):
-        return ClaimVerdict("the program is identical to this one", same)
-    return ClaimVerdict(
+        return Verdict("the program is identical to this one", same)
+    return Verdict(
         "the program is identical to this one", None, "another version of tacit wrote this; its numbers were recomputed"
     )
 
 
-def _log(folder: Path, claimed: Claims, now: Sequence[str] | None) -> Iterator[ClaimVerdict]:
+def _log(folder: Path, claimed: Claims, now: Sequence[str] | None) -> Iterator[Verdict]:
     head = Head(claimed["entries"], claimed["head"])
     chain = read_chain((folder / "log.jsonl").read_text(encoding="utf-8").splitlines()).since(head)
     where = f"line {chain.position}: {chain.problem}" if chain.problem else f"{head.entries} entries"
-    yield ClaimVerdict("the log is an unbroken chain up to its recorded head", chain.ok and chain.head == head, where)
+    yield Verdict("the log is an unbroken chain up to its recorded head", chain.ok and chain.head == head, where)
     counted: dict[str, int] = {}
     for entry in chain.entries:
         counted[entry["event"]] = counted.get(entry["event"], 0) + 1
-    yield ClaimVerdict("events of the log", counted == claimed["events"])
+    yield Verdict("events of the log", counted == claimed["events"])
     if now is not None:
         later = read_chain(now).since(head)
         where = f"line {later.position}: {later.problem}" if later.problem else f"{len(now)} entries now"
-        yield ClaimVerdict("the collector's log goes on from there", later.ok, where)
+        yield Verdict("the collector's log goes on from there", later.ok, where)

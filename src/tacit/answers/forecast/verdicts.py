@@ -28,7 +28,7 @@ from tacit.estimate.estimate import Estimate
 from tacit.estimate.verdict_chart import Bar, verdict_picture
 from tacit.tables.numbers import number_text
 
-__all__ = ["Forecast", "Planned", "Verdict", "forecast_questions", "verdict_of"]
+__all__ = ["Forecast", "Planned", "QuestionVerdict", "forecast_questions", "verdict_of"]
 
 GOOD, ROUGH = 0.1, 0.3
 """Half widths of intervals, relative to the value, up to which an answer is good or rough."""
@@ -58,7 +58,7 @@ class Planned(Protocol):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class QuestionVerdict:
     """The expectation for one question: the typical estimate, in words, and what would make it good."""
 
     question: str
@@ -89,7 +89,7 @@ class Verdict:
 class Forecast:
     """Verdicts on questions, as a text, a table and a chart."""
 
-    def __init__(self, people: int, epsilon: Fraction, verdicts: Sequence[Verdict]) -> None:
+    def __init__(self, people: int, epsilon: Fraction, verdicts: Sequence[QuestionVerdict]) -> None:
         self.people, self.epsilon, self.verdicts = people, epsilon, tuple(verdicts)
 
     @property
@@ -133,16 +133,16 @@ def forecast_questions(
     return Forecast(users, planned.contract.epsilon, [trials.verdict(question) for question in questions])
 
 
-def verdict_of(question: str, answer: Answer) -> Verdict:
+def verdict_of(question: str, answer: Answer) -> QuestionVerdict:
     """Return the verdict on an expected answer, without advice."""
     cells = [cell for row in answer.rows for cell in row if isinstance(cell, Estimate)]
     known = sorted((cell for cell in cells if not math.isnan(cell.value)), key=_relative)
     if not known:
-        return Verdict(question, "not predictable", why="no estimate has an expected value")
+        return QuestionVerdict(question, "not predictable", why="no estimate has an expected value")
     typical = known[len(known) // 2]
     relative = _relative(typical)
     good = sum(_relative(cell) <= GOOD for cell in known)
-    return Verdict(question, _word(relative), f"expect {typical}", relative, len(known), good)
+    return QuestionVerdict(question, _word(relative), f"expect {typical}", relative, len(known), good)
 
 
 def _word(relative: float) -> str:
@@ -161,12 +161,12 @@ class _Trials:
         self._compiled: dict[object, Contract | None] = {}
         self._decoders: dict[int, dict[str, Decoder]] = {}
 
-    def verdict(self, question: str) -> Verdict:
+    def verdict(self, question: str) -> QuestionVerdict:
         """Return the verdict on a question, and what would help."""
         try:
             expected = self._expect(question, self._contract)
         except TacitError as error:
-            return Verdict(question, "not predictable", why=error.message)
+            return QuestionVerdict(question, "not predictable", why=error.message)
         if expected.word == "good" or expected.why:
             return expected
         tried = [
@@ -185,7 +185,7 @@ class _Trials:
             advice = "Ask about larger groups or coarser values"
         return replace(expected, advice=(advice,))
 
-    def _expect(self, question: str, contract: Contract) -> Verdict:
+    def _expect(self, question: str, contract: Contract) -> QuestionVerdict:
         names = [service.name for service in contract.schema.services]
         like = None if self._like is None else {name: self._like[name] for name in names if name in self._like}
         answer = predict(
@@ -199,7 +199,7 @@ class _Trials:
         )
         return verdict_of(question, answer)
 
-    def _try(self, question: str, contract: Contract | None) -> Verdict | None:
+    def _try(self, question: str, contract: Contract | None) -> QuestionVerdict | None:
         try:
             return None if contract is None else self._expect(question, contract)
         except TacitError:
@@ -213,7 +213,7 @@ class _Trials:
                 self._compiled[key] = None
         return self._compiled[key]
 
-    def _fewer(self, question: str, expected: Verdict) -> Iterator[tuple[str, Verdict]]:
+    def _fewer(self, question: str, expected: QuestionVerdict) -> Iterator[tuple[str, QuestionVerdict]]:
         """Yield the effect of leaving out attributes: half of those that the question does not use, or all of them."""
         schema = self._contract.schema
         words = {word.lower() for word in re.findall(r"\w+", question)}
@@ -228,7 +228,7 @@ class _Trials:
                 yield f"{len(dropped)} attribute{'s' if len(dropped) > 1 else ''} fewer", other
                 return
 
-    def _more_people(self, expected: Verdict) -> Iterator[tuple[str, Verdict]]:
+    def _more_people(self, expected: QuestionVerdict) -> Iterator[tuple[str, QuestionVerdict]]:
         """Yield the effect of as many more people as are needed: relative errors shrink with their square root."""
         for factor in PEOPLE_FACTORS:
             near = expected.relative / math.sqrt(factor)
@@ -236,7 +236,7 @@ class _Trials:
                 yield f"{factor} times the people", replace(expected, relative=near, word="good")
                 return
 
-    def _more_budget(self, question: str, expected: Verdict) -> Iterator[tuple[str, Verdict]]:
+    def _more_budget(self, question: str, expected: QuestionVerdict) -> Iterator[tuple[str, QuestionVerdict]]:
         """Yield the effect of the smallest larger budget that suffices."""
         for factor in BUDGET_FACTORS if expected.relative <= 2 * WITHIN_REACH * GOOD else ():
             epsilon = self._contract.epsilon * factor
