@@ -46,8 +46,9 @@ class Calm:
             if all(int(table.partitions[k].max()) + 1 == attributes[table.attributes[k]].size for k in varying):
                 order = sorted(varying, key=lambda k: table.attributes[k])
                 views.append(tuple(table.attributes[k] for k in order))
-                axes = tuple(k for k in range(table.shares.ndim) if k not in varying)
-                tables.append(table.shares.sum(axis=axes).transpose(np.argsort(np.argsort(order))))
+                shares = np.asarray(table.with_cells_of(table.attributes).shares)
+                axes = tuple(k for k in range(shares.ndim) if k not in varying)
+                tables.append(shares.sum(axis=axes).transpose(np.argsort(np.argsort(order))))
                 precisions.append(np.asarray(np.min(table.precision)))
         return cls(tuple(attribute.size for attribute in attributes), tuple(views), tuple(tables), tuple(precisions))
 

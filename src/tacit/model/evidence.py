@@ -7,8 +7,9 @@ a list of such tables: the views of a service, pairs of views of two services, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,13 +18,16 @@ import numpy.typing as npt
 from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Vector
 
-__all__ = ["Attribute", "Cells", "NoisyTable", "Observed", "along", "indicators", "observe", "within"]
+__all__ = ["Attribute", "Cells", "Margins", "NoisyTable", "Observed", "along", "indicators", "observe", "within"]
 
 MOST_ENTRIES = 2**25
 """Maximum entries of a matrix of cells x values: a quarter of a gigabyte."""
 
 Cells = npt.NDArray[np.int64]
 """The cell of each value of an attribute: cells are numbered from 0, and each has a value."""
+
+Margins = Callable[[tuple[int, ...]], Vector]
+"""A table of too many cells to be kept: from some of its axes to the sums over the others."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class NoisyTable:
 
     attributes: tuple[int, ...]
     partitions: tuple[Cells, ...]
-    shares: Vector
+    shares: Vector | Margins
     precision: Vector
     split: bool = False
     """Whether the first attribute is public classes; another table then has the same reports for everybody."""
@@ -62,6 +66,20 @@ class NoisyTable:
     def keys(self) -> dict[int, bytes]:
         """The key that equal partitions of an attribute share."""
         return {i: cells.tobytes() for i, cells in zip(self.attributes, self.partitions, strict=True)}
+
+    def with_cells_of(self, attributes: Collection[int]) -> NoisyTable:
+        """Return a table with some of its attributes at least, whose cells are kept."""
+        if not callable(self.shares):
+            return self
+        axes = tuple(axis for axis, i in enumerate(self.attributes) if i in attributes)
+        sizes = [int(cells.max()) + 1 for cells in self.partitions]
+        wide = np.reshape(self.precision, [1] * (len(sizes) - np.ndim(self.precision)) + [*np.shape(self.precision)])
+        others = tuple(axis for axis in range(len(sizes)) if axis not in axes)
+        repeated = math.prod(sizes[axis] for axis in others if wide.shape[axis] == 1)
+        precision = 1 / ((1 / wide).sum(axis=others) * repeated)
+        chosen = [(self.attributes[axis], self.partitions[axis]) for axis in axes]
+        places, partitions = zip(*chosen, strict=True) if chosen else ((), ())
+        return replace(self, attributes=places, partitions=partitions, shares=self.shares(axes), precision=precision)
 
     def partition(self, attribute: int) -> Cells:
         """Return the partition of one of its attributes."""
@@ -221,7 +239,8 @@ def _merge(cells: Cells, fine: Cells, most: int) -> Cells | None:
 
 def _marginal(table: NoisyTable, attributes: tuple[int, ...], merged: Sequence[Cells | None]) -> tuple[Vector, Vector]:
     """Return a table's shares over some attributes in the given order, 1 cell for those it lacks, and the variances."""
-    shares = table.shares
+    table = table.with_cells_of(attributes)
+    shares = np.asarray(table.shares)
     variance = np.broadcast_to(1 / np.asarray(table.precision), shares.shape)
     left: list[int] = []
     for axis in reversed(range(shares.ndim)):

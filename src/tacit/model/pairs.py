@@ -19,7 +19,7 @@ from tacit.contract.contract import CompiledView, ServiceContract
 from tacit.contract.oracles import Oracle
 from tacit.contract.oracles.base import Codes
 from tacit.estimate.functional import Vector
-from tacit.model.evidence import Cells, NoisyTable
+from tacit.model.evidence import Cells, Margins, NoisyTable
 
 __all__ = ["Side", "by_class", "cell_noise", "paired_tables", "partition_of", "proportional_noise"]
 
@@ -203,7 +203,7 @@ def paired_tables(
 def by_class(
     places: tuple[int, ...],
     partitions: tuple[Cells, ...],
-    tables: Vector,
+    tables: Vector | Margins,
     reports: Vector,
     public: tuple[int, Vector],
     exact: Vector,
@@ -211,21 +211,31 @@ def by_class(
 ) -> Iterator[NoisyTable]:
     """Yield the table of everybody and, where there are several, that of all public classes.
 
-    ``tables`` and ``reports`` (their precisions) are those of each class; ``exact`` multiplies the precision of cells,
-    ``proportional`` is the share of the variance that is proportional to the people of a cell.
+    ``tables`` (or their margins) and ``reports`` (their precisions) are those of each class; ``exact`` multiplies the
+    precision of cells, ``proportional`` is the share of the variance that is proportional to the people of a cell.
     """
     place, shares = public
-    overall = np.tensordot(reports / reports.sum(), tables, (0, 0))
-    yield NoisyTable(places, partitions, overall, reports.sum() * exact, proportional=proportional)
+    weights, classes = reports / reports.sum(), np.arange(len(shares))
+
+    def overall(of_classes: Vector) -> Vector:
+        return np.tensordot(weights, of_classes, (0, 0))
+
+    def split(of_classes: Vector) -> Vector:
+        return of_classes * shares.reshape(-1, *[1] * (of_classes.ndim - 1))
+
+    def split_margin(axes: tuple[int, ...]) -> Vector:
+        of_classes = split(tables(tuple(axis - 1 for axis in axes if axis)))
+        return of_classes if 0 in axes else of_classes.sum(axis=0)
+
+    everybody = (lambda axes: overall(tables(axes))) if callable(tables) else overall(tables)
+    yield NoisyTable(places, partitions, everybody, reports.sum() * exact, proportional=proportional)
     if len(shares) > 1:
-        wide = (-1, *[1] * len(places))
-        precision = reports / np.maximum(shares, SMALL) ** 2 + SMALL
-        classes = np.arange(len(shares))
+        precision = (reports / np.maximum(shares, SMALL) ** 2 + SMALL).reshape(-1, *[1] * len(places))
         yield NoisyTable(
             (place, *places),
             (classes, *partitions),
-            tables * shares.reshape(wide),
-            precision.reshape(wide) * exact,
+            split_margin if callable(tables) else split(tables),
+            precision * exact,
             split=True,
         )
 

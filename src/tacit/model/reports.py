@@ -25,7 +25,7 @@ from tacit.contract.oracles import Oracle
 from tacit.contract.oracles.base import Codes
 from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Functional, Term, Vector
-from tacit.model.evidence import Attribute, NoisyTable
+from tacit.model.evidence import Attribute, Margins, NoisyTable
 from tacit.model.model import Model
 from tacit.model.pairs import Side, by_class, cell_noise, paired_tables, partition_of, proportional_noise
 
@@ -36,6 +36,12 @@ Counts = Mapping[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
 
 MOST_VIEW_CELLS = 2**22
 """Maximum cells of a view that is decoded: with more, each cell would be pure noise."""
+
+WIDE, SLOW = 3, 2**20
+"""Attributes of a view, and cells visited to make its table, from which on its margins are made one by one."""
+
+MOST_KEPT_CELLS = 2**16
+"""Maximum cells of a margin that is kept."""
 
 IMPOSSIBLE = 1e-3
 """Variance of an impossible combination of values, in units of another cell's."""
@@ -187,6 +193,42 @@ def decode_frequencies(oracle: Oracle, codes: Codes, times: npt.NDArray[Any]) ->
     return shares.reshape(oracle.sizes)
 
 
+def _decode_margin(oracle: Oracle, axes: tuple[int, ...], codes: Codes, times: Vector) -> Vector:
+    """Return the unbiased frequencies of a view's cells, summed over all axes but some."""
+    sizes = [oracle.sizes[axis] for axis in axes]
+    if not len(codes):
+        return np.zeros(sizes)
+    keep, lie = oracle.support_rates
+    tally, summed = oracle.margin_tally(axes, codes, times.astype(np.float64)), oracle.domain // math.prod(sizes)
+    return np.asarray((tally / times.sum() - lie * summed) / (keep - lie)).reshape(sizes)
+
+
+def _tables(oracle: Oracle, sent: Sequence[tuple[Codes, Vector]]) -> Vector:
+    """Return a view's table in each public class, from the codes sent and their counts."""
+    return np.stack([decode_frequencies(oracle, *pair) if len(pair[0]) else np.zeros(oracle.sizes) for pair in sent])
+
+
+def _margins(oracle: Oracle, sent: Sequence[tuple[Codes, Vector]]) -> Margins:
+    """Return the margins of a view's tables in each public class."""
+    known: dict[tuple[int, ...], Vector] = {}
+
+    def margin(axes: tuple[int, ...]) -> Vector:
+        if axes not in known:
+            table = np.stack([_decode_margin(oracle, axes, *of_class) for of_class in sent])
+            if table.size > MOST_KEPT_CELLS:
+                return table
+            known[axes] = table
+        return known[axes]
+
+    return margin
+
+
+def _is_slow(oracle: Oracle, codes: int) -> bool:
+    """Return whether margins are better read one by one than from a table of all cells."""
+    is_possible = type(oracle).margin_tally is not Oracle.margin_tally
+    return is_possible and oracle.tally_work(codes) > SLOW
+
+
 @dataclass(frozen=True, eq=False)
 class _Place:
     """A service in a model: the place of its first attribute, and of public classes with their shares."""
@@ -211,16 +253,14 @@ class _Place:
                 ends = [view.offset, view.offset + view.oracle.alphabet]
                 spans = [start + np.searchsorted(codes[start:stop], ends) for start, stop in itertools.pairwise(edges)]
                 counts = np.array([times[low:high].sum() for low, high in spans])
-                tables = [
-                    decode_frequencies(view.oracle, codes[low:high] - view.offset, times[low:high])
-                    if count > 0
-                    else np.zeros(view.oracle.sizes)
-                    for (low, high), count in zip(spans, counts, strict=True)
-                ]
-                if counts.any():
-                    yield from self._of_view(view, np.stack(tables), counts)
+                sent = [(codes[low:high] - view.offset, times[low:high]) for low, high in spans]
+                if not counts.any():
+                    continue
+                is_kept = self.service.extras or len(view.active) < WIDE or not _is_slow(view.oracle, int(counts.sum()))
+                tables = _tables(view.oracle, sent) if is_kept else _margins(view.oracle, sent)
+                yield from self._of_view(view, tables, counts)
 
-    def _of_view(self, view: CompiledView, tables: Vector, counts: Vector) -> Iterator[NoisyTable]:
+    def _of_view(self, view: CompiledView, tables: Vector | Margins, counts: Vector) -> Iterator[NoisyTable]:
         """Yield a view's table and, where rows may be missing, that of presence."""
         extras, shown = self.service.extras, [i for i in view.active if view.levels[i]]
         if extras:

@@ -218,6 +218,13 @@ class Oracle(ABC):
             total += people[start : start + step] @ self.support(codes[start : start + step])
         return total
 
+    def margin_tally(
+        self, wanted: Sequence[int], codes: Codes, people: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """Return the tally of the cells of some attributes, in order: summed over the cells of the others."""
+        others = tuple(axis for axis in range(len(self.sizes)) if axis not in wanted)
+        return np.asarray(self.tally(codes, people).reshape(self.sizes).sum(axis=others).ravel())
+
     @abstractmethod
     def columns(self) -> Iterator[Extremes]:
         """Yield one column of the channel for each class of equal columns, by structure."""

@@ -225,13 +225,7 @@ class HashedCodes:
     def margins(self, axis: int | None, vectors: Sequence[Sums]) -> Sums:
         """Return for each code and cell of one attribute the sum of the others' vectors over the cells it supports."""
         others = [i for i in range(len(self.blocks)) if i != axis]
-        parts = [_Part(i, self._sum_alone(i, vectors[i]), np.zeros(1, dtype=np.int64)) for i in others]
-        if len(parts) == 1:
-            left, row = parts[0].sums[..., 0], self.blocks[others[0]][self.place]
-        elif parts:
-            left, row = self._convolve(parts, 1, np.float64)[..., 0], self.place
-        else:
-            left, row = np.eye(1, self.g), np.zeros(len(self.place), dtype=np.int64)
+        left, row = self.completing(others, vectors)
         if axis is None:
             sums = left[row, self.reply][:, None]
         else:
@@ -242,6 +236,15 @@ class HashedCodes:
             sums = left.ravel().take(residue)
         sums[self.supports_all] = np.prod([vectors[i].sum() for i in others])
         return sums
+
+    def completing(self, others: Sequence[int], vectors: Sequence[Sums]) -> tuple[Sums, Codes]:
+        """Return rows of the sums of products of vectors over the cells of each hash, and the row of each code."""
+        parts = [_Part(i, self._sum_alone(i, vectors[i]), np.zeros(1, dtype=np.int64)) for i in others]
+        if len(parts) == 1:
+            return parts[0].sums[..., 0], self.blocks[others[0]][self.place]
+        if parts:
+            return self._convolve(parts, 1, np.float64)[..., 0], self.place
+        return np.eye(1, self.g), np.zeros(len(self.place), dtype=np.int64)
 
     def _sum_alone(self, attribute: int, vector: Sums) -> Sums:
         """Return blocks x hashes x 1: the sums of one vector over an attribute's cells."""

@@ -47,6 +47,7 @@ from tacit.contract.oracles.digits import (
 )
 from tacit.contract.oracles.grr import flip_count, respond
 from tacit.contract.oracles.hash_sums import HashedCodes
+from tacit.contract.oracles.margin_tally import margin_tally
 from tacit.contract.oracles.sparse_tally import is_sparse, sparse_tally
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import LayoutError
@@ -373,6 +374,10 @@ class LinearHash(Oracle):
         points = points_of_waves(self.g, places, waves)
         cells = points.reshape([self.g**digit for digit in self.digits])[np.ix_(*self._points)]
         return np.asarray(cells.ravel() * self.g ** (places - 1) + counts[1:].sum() / self.g + counts[0])
+
+    def margin_tally(self, wanted: Sequence[int], codes: Codes, people: Vectors) -> Vectors:
+        """Return the tally of the cells of some attributes, without visiting those of the others."""
+        return margin_tally(self._hash_codes, self._points, self.digits, wanted, codes, people)
 
     def columns(self) -> Iterator[Extremes]:
         """Code 0, then any seed that tells two cells apart: the one whose hash is the answer against the other.
