@@ -14,7 +14,7 @@ from tacit.estimate.answer import Answer
 from tacit.sql.columns import Shape
 from tacit.sql.expressions import compile_expression
 from tacit.sql.parse import refuse_deep, sql_of
-from tacit.sql.scalars import NotScalar
+from tacit.sql.scalars import NotScalar, truth
 
 __all__ = ["about"]
 
@@ -99,7 +99,7 @@ def _evaluate(statement: exp.Select, columns: list[str], rows: list[list[Any]]) 
     where, order = statement.args.get("where"), statement.args.get("order")
     if where is not None:
         test = compile_expression(where.this, place)
-        rows = [row for row in rows if test(row)]
+        rows = [row for row in rows if truth(test(row))]
     for item in reversed(order.expressions if order is not None else []):
         key = compile_expression(item.this, place)
         rows = sorted(rows, key=lambda row: str(key(row)), reverse=bool(item.args.get("desc")))

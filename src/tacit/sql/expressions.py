@@ -17,7 +17,7 @@ from sqlglot import exp
 from tacit.sql.dates import shift_day
 from tacit.sql.functions import FUNCTIONS, by_name
 from tacit.sql.public import COMPARISONS
-from tacit.sql.scalars import Function, NotScalar, as_day, compare_values, connect, strict
+from tacit.sql.scalars import Function, NotScalar, as_day, compare_values, connect, strict, truth
 from tacit.sql.vectors import OPERATORS
 
 __all__ = ["compile_expression"]
@@ -109,7 +109,7 @@ def _case(node: exp.Case, read: Callable[[exp.Expr], Function]) -> Function:
 def _branches(branches: Sequence[tuple[Function, Function]], default: Function | None) -> Function:
     def evaluate(row: Sequence[Any]) -> Any:
         for test, result in branches:
-            if test(row):
+            if truth(test(row)):
                 return result(row)
         return default(row) if default is not None else None
 

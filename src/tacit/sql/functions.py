@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from tacit.sql import scalars
 from tacit.sql.dates import PARTS, parse_day
-from tacit.sql.scalars import Function, NotScalar, alike, compare_values, connect, strict
+from tacit.sql.scalars import Function, NotScalar, alike, compare_values, connect, strict, truth
 from tacit.tables.compute import pc
 
 __all__ = ["FUNCTIONS", "by_name", "is_like"]
@@ -39,7 +39,7 @@ def _binary(function: Callable[[Any, Any], Any]) -> Maker:
 
 
 def _not(node: exp.Not, read: Read) -> Function:
-    return strict(lambda value: not value, read(node.this))
+    return strict(lambda value: not truth(value), read(node.this))
 
 
 def _between(node: exp.Between, read: Read) -> Function:
@@ -64,7 +64,7 @@ def _is(node: exp.Is, read: Read) -> Function:
         return lambda row: value(row) is None
     if isinstance(node.expression, exp.Boolean):
         wanted = bool(node.expression.this)
-        return lambda row: value(row) is wanted
+        return lambda row: truth(value(row)) is wanted
     raise NotScalar(node)
 
 
@@ -258,7 +258,7 @@ CASTS: dict[str, Callable[[Any], Any]] = {
     "DATE": lambda value: parse_day(value) if isinstance(value, str) else _date(value),
 }
 CASTS |= dict.fromkeys(("BIGINT", "SMALLINT", "TINYINT", "INTEGER"), CASTS["INT"])
-CASTS |= {"FLOAT": CASTS["DOUBLE"], "TEXT": CASTS["VARCHAR"], "DECIMAL": lambda value: value}
+CASTS |= {"FLOAT": CASTS["DOUBLE"], "TEXT": CASTS["VARCHAR"], "DECIMAL": lambda value: value, "BOOLEAN": truth}
 
 
 def _date(value: Any) -> datetime.date:

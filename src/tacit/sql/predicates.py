@@ -161,7 +161,7 @@ def comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
 
 def _decide_by_table(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
     """Return the total of a condition from a table of all values."""
-    return tabulate(scope, node, "unsupported-condition").where(lambda value: value is wanted)
+    return tabulate(scope, node, "unsupported-condition").holds(node, wanted=wanted)
 
 
 def _is_moment(node: exp.Expr) -> bool:

@@ -149,7 +149,7 @@ def _condition(scope: Scope, node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
         return exp.Is(this=_operand(scope, node.this), expression=exp.Null())
     if isinstance(node, exp.Column):
-        return _compare(scope, exp.EQ, node, exp.true())
+        return _truth(scope, node)
     if type(node) in COMPARISONS:
         return _compare(scope, type(node), node.this, node.expression)
     if isinstance(node, exp.Like | exp.ILike) and isinstance(node.this, exp.Column):
@@ -157,6 +157,17 @@ def _condition(scope: Scope, node: exp.Expr) -> exp.Expr:
         return exp.Not(this=exp.paren(like, copy=False)) if node.args.get("negate") else like
     message = "This condition on public columns is not supported. Use =, <>, <, BETWEEN, IN, IS NULL, AND, OR, NOT."
     raise scope.refusal(message, node, "unsupported-condition")
+
+
+def _truth(scope: Scope, column: exp.Column) -> exp.Expr:
+    """Return the condition that a column alone is: a number is true if it is not 0, a text never is a condition."""
+    kind = _declared_type(scope, column)
+    if kind is str:
+        message = f"{column.name} holds text, which is neither true nor false. Compare it with a value."
+        raise scope.refusal(message, column, "not-a-condition")
+    if kind in (int, float):
+        return _compare(scope, exp.NEQ, column, exp.Literal.number(0))
+    return _compare(scope, exp.EQ, column, exp.true())
 
 
 def _beside(connector: type[exp.Expr], operand: exp.Expr) -> exp.Expr:

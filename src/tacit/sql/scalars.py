@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.client.labels import BOOLEANS
 from tacit.sql.dates import PARTS, differing, parse_day, truncate
 from tacit.sql.vectors import kind_of
 
 __all__ = [
     "Function",
+    "NotCondition",
     "NotScalar",
     "alike",
     "as_day",
@@ -32,11 +32,15 @@ __all__ = [
     "start",
     "strict",
     "total",
+    "truth",
     "whole_part",
 ]
 
 MOST_DIGITS = 18
 """Maximum digits of ROUND and TRUNC: those of a 64-bit integer."""
+
+TRUE_WORDS, FALSE_WORDS = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
+"""Texts that DuckDB reads as true and as false, in any case."""
 
 Function = Callable[[Sequence[Any]], Any]
 """From the values of a row's columns to a value."""
@@ -48,6 +52,22 @@ class NotScalar(Exception):  # noqa: N818  it says what a node is not, and never
     def __init__(self, node: exp.Expr) -> None:
         super().__init__(node.key)
         self.node = node
+
+
+class NotCondition(TypeError):  # noqa: N818  it says what a value is not, and never leaves the package
+    """A value that is neither true nor false where a condition is needed."""
+
+
+def truth(value: Any) -> bool | None:
+    """Return whether a value is true, as in DuckDB: a number is if it is not 0, NULL is unknown."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float | Fraction):
+        return value != 0
+    word = value.lower() if isinstance(value, str) else ""
+    if word not in TRUE_WORDS + FALSE_WORDS:
+        raise NotCondition
+    return word in TRUE_WORDS
 
 
 def strict(function: Callable[..., Any], *arguments: Function) -> Function:
@@ -64,7 +84,7 @@ def connect(left: Function, right: Function, *, decisive: bool) -> Function:
     """Return OR (true decides) or AND (false decides) of two tests, either of which may be NULL."""
 
     def evaluate(row: Sequence[Any]) -> bool | None:
-        sides = (left(row), right(row))
+        sides = (truth(left(row)), truth(right(row)))
         if decisive in sides:
             return decisive
         return None if None in sides else not decisive
@@ -84,7 +104,7 @@ def alike(left: Any, right: Any) -> tuple[Any, Any]:
     elif isinstance(right, datetime.date) and isinstance(left, str):
         left = parse_day(left)
     if isinstance(left, bool) != isinstance(right, bool):
-        left, right = (BOOLEANS.index(side.lower()) > 0 if isinstance(side, str) else side for side in (left, right))
+        left, right = (truth(side) if isinstance(side, str) else side for side in (left, right))
     if isinstance(left, datetime.datetime) != isinstance(right, datetime.datetime):
         left, right = (_midnight(side) if isinstance(side, datetime.date) else side for side in (left, right))
     if _kind(left) != _kind(right):

@@ -19,7 +19,7 @@ from tacit.sql.ordered import list_values, places_of
 from tacit.sql.parse import brief_sql, span_of
 from tacit.sql.public import COMPARISONS, is_list, literal_of
 from tacit.sql.ranks import Rank, SortKey, is_rank, key_of, rank_of, sort_rows
-from tacit.sql.scalars import NotScalar
+from tacit.sql.scalars import NotCondition, NotScalar, truth
 from tacit.sql.scope import Scope
 from tacit.sql.vectors import OPERATORS, kind_of
 
@@ -221,12 +221,19 @@ class _Reader:
         if isinstance(node, exp.Column):
             flag = self._operand(node)
             return lambda row: self._compare(node, operator.eq, flag(row), right=True)
-        if (decide := self._compute(node)) is not None:
-            return decide
+        if (compute := self._compute(node)) is not None:
+            return lambda row: self._truth(node, compute(row))
         message = (
             "HAVING and QUALIFY compare columns with constants by =, <>, <, BETWEEN, IN, IS NULL, AND, OR and NOT."
         )
         raise self._scope.refusal(message, node, "unsupported-having")
+
+    def _truth(self, node: exp.Expr, value: Any) -> bool | None:
+        try:
+            return truth(value)
+        except NotCondition:
+            message = f"{brief_sql(node)} is neither true nor false. Compare it with a value."
+            raise self._scope.refusal(message, node, "not-a-condition") from None
 
     def _compare(self, node: exp.Expr, compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool | None:
         if left is None or right is None:

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from tacit.contract.schema import Ordinal, Public
+from tacit.contract.schema import Categorical, Ordinal, Public
 from tacit.errors import BindError, TacitError
 from tacit.sql.expressions import compile_expression
 from tacit.sql.ordered import list_values
 from tacit.sql.parse import brief_sql, span_of
 from tacit.sql.public import listed_total, listed_values
-from tacit.sql.scalars import NotScalar
+from tacit.sql.scalars import NotCondition, NotScalar, truth
 from tacit.sql.scope import MOST_STORED, BoundColumn, Scope
 from tacit.sql.totals import Total
 from tacit.sql.vectors import Sensitive, exact_values, shown_value
@@ -48,6 +48,13 @@ class Tabulated:
     def where(self, test: Callable[[Any], bool]) -> Total:
         """Return the total that is 1 where a test of the value holds."""
         return self.total(np.asarray(np.frompyfunc(test, 1, 1)(self.values), dtype=np.float64))
+
+    def holds(self, node: exp.Expr, *, wanted: bool) -> Total:
+        """Return the total that is 1 where a condition is true (or, if not wanted, false)."""
+        try:
+            return self.where(lambda value: truth(value) is wanted)
+        except NotCondition:
+            raise _not_condition(self.scope, node) from None
 
     def total(self, weights: npt.ArrayLike) -> Total:
         """Return the total with a weight for each combination."""
@@ -131,6 +138,8 @@ def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
             values[index] = function([domain[index[axis]] for domain, axis in zip(domains, place, strict=True)])
     except TacitError:
         raise
+    except NotCondition:
+        raise _not_condition(scope, node) from None
     except ZeroDivisionError:
         message = f"{brief_sql(node)} divides by zero for some values. Write NULLIF(…, 0) around the divisor."
         raise scope.refusal(message, node, "divides-by-zero") from None
@@ -140,6 +149,14 @@ def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
         )
         raise BindError(message, code="wrong-constant", text=scope.text, span=span_of(node)) from None
     return Tabulated(scope, tuple(axes), values)
+
+
+def _not_condition(scope: Scope, node: exp.Expr) -> TacitError:
+    message = f"{brief_sql(node)} is not a condition: it needs something that is true or false. "
+    columns = [scope.find(column) for column in node.find_all(exp.Column)]
+    named = next((column.attribute for column in columns if isinstance(column.attribute, Categorical)), None)
+    example = f", as in {named.name} = '{named.values[0]}'" if named is not None and named.values else ""
+    return scope.refusal(f"{message}Compare texts and dates with a value{example}.", node, "not-a-condition")
 
 
 def _refusal(scope: Scope, node: exp.Expr, code: str) -> TacitError:

@@ -199,3 +199,7 @@ SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY income DESC) AS m FROM adults
 SELECT * FROM (SELECT COUNT(*) AS n FROM adults) t WHERE 1 = 0
 SELECT * FROM (SELECT sex, COUNT(*) AS n FROM adults GROUP BY sex) t WHERE 1 = 0
 SELECT DATE_DIFF('week', hired, DATE '2025-07-03') AS w, COUNT(*) AS n FROM adults GROUP BY w
+!not-a-condition SELECT COUNT(*) AS n FROM adults WHERE job
+!not-a-condition SELECT COUNT(*) AS n FROM adults WHERE hired
+!not-a-condition SELECT COUNT(*) AS n FROM adults WHERE age > 40 AND NOT sex
+SELECT COUNT(*) AS n FROM adults WHERE CASE sex WHEN 'F' THEN 'yes' ELSE 'no' END

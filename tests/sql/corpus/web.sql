@@ -324,3 +324,17 @@ SELECT MEDIAN(visits_before + width) AS m FROM hits
 SELECT visits_before, SUM(COUNT(*)) OVER (ORDER BY visits_before DESC) AS run FROM hits GROUP BY visits_before
 SELECT visits_before > 2 AS often, COUNT(*) AS n FROM hits GROUP BY often
 SELECT channel_name || '/' || os AS g, COUNT(*) AS n FROM hits GROUP BY g HAVING COUNT(*) > 50
+-- A column alone as a condition: numbers are true if they are not 0, texts are refused.
+SELECT COUNT(*) AS n FROM hits WHERE visits_before
+SELECT COUNT(*) AS n FROM hits WHERE NOT visits_before AND os = 'linux'
+SELECT COUNT(*) AS n FROM hits WHERE width
+SELECT COUNT(*) AS n FROM hits WHERE NOT width OR region = 'EU'
+SELECT COUNT(*) AS n FROM hits WHERE CAST(width AS BOOLEAN) IS TRUE
+SELECT COUNT(*) AS n FROM hits WHERE duration % 3 OR NOT width % 2
+SELECT os, SUM(CASE WHEN duration THEN 1 ELSE 0 END) AS stayed FROM hits GROUP BY os ORDER BY os
+SELECT IF(width AND NOT duration, 'left', 'other') AS k, COUNT(*) AS n FROM hits GROUP BY k
+!not-a-condition SELECT COUNT(*) AS n FROM hits WHERE channel_name
+!not-a-condition SELECT COUNT(*) AS n FROM hits WHERE os IS TRUE
+!not-a-condition SELECT COUNT(*) AS n FROM hits WHERE region OR visits_before
+!not-a-condition SELECT SUM(CASE WHEN engine THEN 1 ELSE 0 END) AS n FROM hits
+!not-a-condition SELECT os, COUNT(*) FILTER (WHERE engine) AS n FROM hits GROUP BY os
