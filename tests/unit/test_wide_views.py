@@ -15,7 +15,7 @@ import tacit as tc
 from tacit.answers import answer_cache, code_cache, code_sums, moments
 from tacit.contract.oracles import LinearHash, Oracle, hash_sums
 from tacit.estimate import batch as batch_module
-from tacit.estimate import blocks, reading, tallies
+from tacit.estimate import blocks, reading, tallies, term_batch
 from tacit.estimate.batch import FunctionalBatch, batch_of
 from tacit.estimate.blocks import totals_of
 from tacit.estimate.decoder import Decoder
@@ -47,7 +47,7 @@ def test_sums_of_wide_attributes(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("mechanism", "most"), [("hio", 3), ("pairs", 2), ("partitions", 2)])
-def test_codes_one_by_one_give_what_tables_give(
+def test_codes_one_by_one_and_margins_give_what_tables_give(
     mechanism: str, most: int, kind: str, source: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schema = tc.Schema([tc.Service("u", key="uid", attributes=ATTRIBUTES, **KINDS[kind])])  # type: ignore[arg-type]
@@ -57,9 +57,11 @@ def test_codes_one_by_one_give_what_tables_give(
     codes = np.unique(source.integers(0, channel.alphabet, 2_000))
     weights = source.normal(size=len(codes))
     totals = []
-    for most_work, work_of_code, most_cells in ((2**40, 2**40, 2**40), (0, 0, 2**40), (0, 0, 3)):
+    ways = ((2**40, 2**40, 0), (2**40, 0, 0), (3, 0, 0), (2**40, 0, 2**40), (3, 0, 2**40))
+    for most_cells, most_work, of_functional in ways:  # tables; codes one by one; margins
         monkeypatch.setattr(tallies, "MOST_WORK", most_work)
-        monkeypatch.setattr(tallies, "WORK_OF_CODE", work_of_code)
+        monkeypatch.setattr(tallies, "WORK_OF_CODE", most_work)
+        monkeypatch.setattr(term_batch, "CELLS_OF_FUNCTIONAL", of_functional)
         monkeypatch.setattr(blocks, "MOST_CELLS", most_cells)
         blocks._layout.cache_clear()
         batch = batch_of(decoder, functionals)

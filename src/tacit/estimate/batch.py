@@ -112,15 +112,16 @@ class FunctionalBatch:
         if view not in known and self._shared and (shared := self._shared.totals(tallies, view)) is not None:
             known[view] = shared
         if view not in known:
-            if tallies.is_read_by_code(view):
+            reading = [batch for batch in self.terms if batch.grid.reads(view)]
+            margins = all(batch.reads_margin(view, self.count) for batch in reading)
+            if tallies.is_read_by_code(view) and not margins:
                 known[view] = self._sum_codes(tallies, view)
                 return known[view]
             reports = tallies.reports_of((view,))
             added = reports * self._beside(view)
-            for batch in self.terms:
-                if batch.grid.reads(view):
-                    totals_of_terms = batch.totals(tallies, frozenset((view,)), reports)
-                    added += np.bincount(batch.owner, totals_of_terms, minlength=self.count)
+            for batch in reading:
+                totals_of_terms = batch.totals(tallies, frozenset((view,)), reports)
+                added += np.bincount(batch.owner, totals_of_terms, minlength=self.count)
             known[view] = added
         return known[view]
 

@@ -228,6 +228,9 @@ def _known_row(way: Way, view: int, tallies: Tallies) -> Vector:
     cells = _cells(way, view, axis)
     row = np.zeros(cells + grid.extras)
     if tallies.is_read_by_code(view):
+        if grid.service.channels[0].views[view].oracle.fast_margins and not grid.extras:
+            shown = tallies.margin(view, () if axis is None else (axis,), beside)
+            return row if not (share := grid.share(view)) else shown.ravel() * (factor * share / probability)
         for codes, weights in tallies.codes_of(view, max(1, VALUES_AT_ONCE // len(row))):
             row += weights @ rows_of_codes(way, view, codes)
         return row

@@ -7,7 +7,8 @@ of very many cells has no table: its reports are read code by code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
 
@@ -86,6 +87,17 @@ class Tallies:
         for start in range(self._bounds[view], self._bounds[view + 1], at_once):
             batch = slice(start, min(start + at_once, self._bounds[view + 1]))
             yield self._codes[batch] - self.channel.views[view].offset, self._weights[batch]
+
+    def margin(self, view: int, axes: tuple[int, ...], beside: Sequence[Vector]) -> Vector:
+        """Return a view's table over some axes, whose other cells are weighted by a vector for each axis."""
+        oracle = self.channel.views[view].oracle
+        start, stop = self._bounds[view], self._bounds[view + 1]
+        codes, weights = self._codes[start:stop] - self.channel.views[view].offset, self._weights[start:stop]
+        keep, lie = oracle.support_rates
+        summed = math.prod(float(vector.sum()) for axis, vector in enumerate(beside) if axis not in axes)
+        supported = oracle.margin_tally(axes, codes, weights, beside)
+        table: Vector = (supported - lie * summed * weights.sum()) / (keep - lie)
+        return table.reshape([oracle.sizes[axis] for axis in axes])
 
     def table(self, view: int) -> Vector | None:
         """Return a view's table, an axis for each attribute it shows; None if nobody reported it."""

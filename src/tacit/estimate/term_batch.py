@@ -10,6 +10,7 @@ Reading the same three from the tables of all reports instead of one code gives 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -27,6 +28,9 @@ from tacit.estimate.tallies import Tallies
 from tacit.estimate.terms import Terms
 
 __all__ = ["TermBatch"]
+
+CELLS_OF_FUNCTIONAL = 2**6
+"""Cells that a code is added to in the time in which it is read for one more functional."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +150,13 @@ class TermBatch:
         added: Vector = self.presence[:, 0] * product + known + extras @ self.presence[:, 1:].T
         return self.coefficients * added
 
+    def reads_margin(self, view: int, functionals: int) -> bool:
+        """Return whether a view's cells of the grid's attributes are found faster than its codes are read."""
+        shown = self.service.channels[0].views[view]
+        sizes = zip(shown.active, shown.oracle.sizes, strict=True)
+        cells = math.prod(size for i, size in sizes if i in self.grid.attributes)
+        return shown.oracle.fast_margins and not self.grid.extras and cells <= CELLS_OF_FUNCTIONAL * functionals
+
     def totals(self, tallies: Tallies, views: frozenset[int], reports: float) -> Vector:
         """Return the sum of contributions to each term over all reports of the views."""
         shown = [view for view in views if self.grid.reads(view)]
@@ -162,11 +173,10 @@ class TermBatch:
         tables: dict[tuple[int, ...], Vector] = {}
         for view in views:
             share = self.grid.share(view)
-            table = tallies.table(view) if share else None
-            if table is None:
+            if not share or not tallies.codes(view):
                 continue
             source, weight = self.grid.source(view), share / tallies.probability(view)
-            weighted = tallies.keep((self.grid, view), partial(_weigh_table, self.grid, source, weight, table))
+            weighted = tallies.keep((self.grid, view), partial(_weigh_table, self.grid, source, weight, tallies))
             tables[source.trace] = tables[source.trace] + weighted if source.trace in tables else weighted
         return tables
 
@@ -240,13 +250,17 @@ class TermBatch:
         return axes, np.stack(chosen, axis=1), factor
 
 
-def _weigh_table(grid: Grid, source: ViewSource, weight: float, table: Vector) -> Vector:
+def _weigh_table(grid: Grid, source: ViewSource, weight: float, tallies: Tallies) -> Vector:
     """Return a view's table over a grid's attributes: summed over other attributes it shows, without extra cells."""
     service, attributes = grid.service, grid.attributes
     view = service.channels[0].views[source.view]
-    real = table[: len(table) - service.extras]
-    others = tuple(axis for axis, i in enumerate(view.active) if i not in attributes)
-    summed: Vector = real.sum(axis=others)
+    table = None if tallies.is_read_by_code(source.view) else tallies.table(source.view)
+    if table is None:
+        axes = tuple(axis for axis, i in enumerate(view.active) if i in attributes)
+        summed = tallies.margin(source.view, axes, [np.ones(size) for size in view.oracle.sizes])
+    else:
+        others = tuple(axis for axis, i in enumerate(view.active) if i not in attributes)
+        summed = table[: len(table) - service.extras].sum(axis=others)
     cells = [service.levels[i][depth].cells for i, depth in zip(attributes, source.trace, strict=True)]
     return weight * summed.reshape(cells)
 

@@ -199,7 +199,8 @@ def _decode_margin(oracle: Oracle, axes: tuple[int, ...], codes: Codes, times: V
     if not len(codes):
         return np.zeros(sizes)
     keep, lie = oracle.support_rates
-    tally, summed = oracle.margin_tally(axes, codes, times.astype(np.float64)), oracle.domain // math.prod(sizes)
+    ones, summed = [np.ones(size) for size in oracle.sizes], oracle.domain // math.prod(sizes)
+    tally = oracle.margin_tally(axes, codes, times.astype(np.float64), ones)
     return np.asarray((tally / times.sum() - lie * summed) / (keep - lie)).reshape(sizes)
 
 
@@ -225,8 +226,7 @@ def _margins(oracle: Oracle, sent: Sequence[tuple[Codes, Vector]]) -> Margins:
 
 def _is_slow(oracle: Oracle, codes: int) -> bool:
     """Return whether margins are better read one by one than from a table of all cells."""
-    is_possible = type(oracle).margin_tally is not Oracle.margin_tally
-    return is_possible and oracle.tally_work(codes) > SLOW
+    return oracle.fast_margins and oracle.tally_work(codes) > SLOW
 
 
 @dataclass(frozen=True, eq=False)

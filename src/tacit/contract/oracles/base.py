@@ -86,6 +86,9 @@ class Oracle(ABC):
     """Whether every code supports the same number of cells (up to a code that supports all): then a function that is
     the same for all cells is read without noise."""
 
+    fast_margins: ClassVar[bool] = False
+    """Whether `margin_tally` visits the cells of the wanted attributes alone."""
+
     @classmethod
     @abstractmethod
     def build(cls, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Self:
@@ -218,12 +221,16 @@ class Oracle(ABC):
             total += people[start : start + step] @ self.support(codes[start : start + step])
         return total
 
-    def margin_tally(
-        self, wanted: Sequence[int], codes: Codes, people: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
-        """Return the tally of the cells of some attributes, in order: summed over the cells of the others."""
-        others = tuple(axis for axis in range(len(self.sizes)) if axis not in wanted)
-        return np.asarray(self.tally(codes, people).reshape(self.sizes).sum(axis=others).ravel())
+    def margin_tally(self, axes: Sequence[int], codes: Codes, people: Vectors, beside: Sequence[Vectors]) -> Vectors:
+        """Return the tally of the cells of some attributes, in order: summed over the cells of the others.
+
+        These are weighted by the vectors ``beside``, of which there is one for each attribute.
+        """
+        table = self.tally(codes, people).reshape(self.sizes)
+        for axis in reversed(range(len(self.sizes))):  # last axis first, so that others keep their places
+            if axis not in axes:
+                table = np.tensordot(table, beside[axis], axes=(axis, 0))
+        return np.asarray(table.ravel())
 
     @abstractmethod
     def columns(self) -> Iterator[Extremes]:

@@ -76,6 +76,7 @@ class LinearHash(Oracle):
 
     name: ClassVar[str] = "lh"
     tables: ClassVar[tuple[str, ...]] = ("multipliers",)
+    fast_margins: ClassVar[bool] = True
 
     @classmethod
     def build(cls, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Self:
@@ -375,9 +376,9 @@ class LinearHash(Oracle):
         cells = points.reshape([self.g**digit for digit in self.digits])[np.ix_(*self._points)]
         return np.asarray(cells.ravel() * self.g ** (places - 1) + counts[1:].sum() / self.g + counts[0])
 
-    def margin_tally(self, wanted: Sequence[int], codes: Codes, people: Vectors) -> Vectors:
+    def margin_tally(self, axes: Sequence[int], codes: Codes, people: Vectors, beside: Sequence[Vectors]) -> Vectors:
         """Return the tally of the cells of some attributes, without visiting those of the others."""
-        return margin_tally(self._hash_codes, self._points, self.digits, wanted, codes, people)
+        return margin_tally(self._hash_codes, self._points, self.digits, axes, codes, people, beside)
 
     def columns(self) -> Iterator[Extremes]:
         """Code 0, then any seed that tells two cells apart: the one whose hash is the answer against the other.

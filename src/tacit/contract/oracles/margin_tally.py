@@ -38,18 +38,20 @@ def margin_tally(
     wanted: Sequence[int],
     codes: Codes,
     people: Sums,
+    beside: Sequence[Sums],
 ) -> Sums:
     """Return how many people support each cell of the wanted attributes, summed over the cells of the others.
 
-    ``points`` are the cells of every attribute, as numbers of some ``places``.
+    ``points`` are the cells of every attribute, as numbers of some ``places``; those of the others are weighted by the
+    vectors ``beside``.
     """
     telling, sizes = np.flatnonzero(codes), list(map(len, points))
-    others = math.prod(sizes) // math.prod(sizes[i] for i in wanted)
+    others = math.prod(float(vector.sum()) for i, vector in enumerate(beside) if i not in wanted)
     total = np.full(math.prod(sizes[i] for i in wanted), float(people[codes == 0].sum()) * others)
     for start in range(0, len(telling), CODES_AT_ONCE):
         batch = telling[start : start + CODES_AT_ONCE]
         hashed = hash_codes(codes[batch])
-        blocks, rows = _add_up_rows(hashed, wanted, people[batch])
+        blocks, rows = _add_up_rows(hashed, wanted, beside, people[batch])
         size = hashed.g ** sum(places[i] for i in wanted)
         if size <= MOST_POINTS and size * size.bit_length() < len(rows) * len(total):
             digits = [hashed.digits[i][block] for i, block in zip(wanted, blocks, strict=True)]
@@ -59,7 +61,9 @@ def margin_tally(
     return total
 
 
-def _add_up_rows(hashed: HashedCodes, wanted: Sequence[int], people: Sums) -> tuple[list[Codes], Sums]:
+def _add_up_rows(
+    hashed: HashedCodes, wanted: Sequence[int], beside: Sequence[Sums], people: Sums
+) -> tuple[list[Codes], Sums]:
     """Return the blocks of the wanted attributes that occur together, and how many people leave them each hash."""
     count = [len(digits) for digits in hashed.digits]
     place = np.zeros(len(hashed.place), dtype=np.int64)
@@ -68,8 +72,7 @@ def _add_up_rows(hashed: HashedCodes, wanted: Sequence[int], people: Sums) -> tu
     together, row = np.unique(place, return_inverse=True)
     order = np.argsort(row, kind="stable")
     rows = np.zeros((len(together), hashed.g))
-    ones = [np.ones(size) for size in hashed.hash.sizes]
-    completing, seed = hashed.completing([i for i in range(len(count)) if i not in wanted], ones)
+    completing, seed = hashed.completing([i for i in range(len(count)) if i not in wanted], beside)
     step = max(1, ROWS_AT_ONCE // hashed.g)
     for start in range(0, len(order), step):
         batch = order[start : start + step]
