@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from sqlglot import exp
 
 from tacit.answers.batches import in_batches
+from tacit.answers.located_tests import LocatedTest, LocatedTests
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People
 from tacit.answers.rows import PendingEstimate
 from tacit.answers.sums import Fetch, GroupSums, SumsRequest, Values, fetch_by_code, fetch_sums
@@ -84,8 +85,8 @@ class Curve:
             return value, (math.nan, math.nan)
         quantile = t_quantile(0.5 + level / 2, self.freedom)
         first, last = self.reach(quantile)
-        if last - first > 1 and noise is not None:
-            places = spread(last + 1, LOOKED_AT, max(0, first - 1))
+        places = spread(last + 1, LOOKED_AT, max(0, first - 1))
+        if last - first > 1 and noise is not None and np.isfinite(self.errors[places]).all():
             every = np.arange(places[0], places[-1] + 1)
             smoothed, needed = noise().smooth(places, monotone[places], self.errors[places], level)
             margins = quantile * needed * np.interp(every, places, smoothed)
@@ -172,6 +173,7 @@ class Noise:
         return np.where(lines > 0, every / np.where(lines > 0, lines, 1.0), 1.0)
 
 
+@lru_cache(maxsize=4096)
 def spread(count: int, most: int, first: int = 0) -> Places:
     """Return at most ``most`` of ``count`` places, evenly spaced, including the first and the last."""
     return np.unique(np.linspace(first, count - 1, most).round().astype(np.int64))
@@ -223,7 +225,8 @@ def fetch_quantiles(
     tests = [(number, place) for number, quantile in enumerate(quantiles) for place in range(len(quantile.totals))]
     measured = [set(spread(len(quantile.totals), MEASURED).tolist()) for quantile in quantiles]
     squares = people.squares([total for quantile in quantiles for total in quantile.totals])
-    by_group: dict[Values, list[list[_Test]]] = {}
+    found: list[tuple[dict[Values, GroupSums], list[Shifts]]] = []
+    located: list[list[tuple[int, int]]] = [[] for _ in quantiles]
 
     def measure(batch: Sequence[tuple[int, int]], fetch: Fetch) -> list[Plan] | None:
         request = SumsRequest(squares)
@@ -235,32 +238,24 @@ def fetch_quantiles(
         if fetched is None:
             return None
         sums, ran = fetched
-        shifts = list(map(Shifts, ran))
-        for values, group_sums in sums.items():
-            curves = by_group.setdefault(values, [[] for _ in quantiles])
-            for (number, _), place in zip(batch, places, strict=True):
-                curves[number].append(_Test(group_sums, place, shifts))
+        for (number, _), place in zip(batch, places, strict=True):
+            located[number].append((len(found), place))
+        found.append((sums, list(map(Shifts, ran))))
         return ran
 
     plans = list(itertools.chain.from_iterable(in_batches(tests, TESTS_BY_CODE, TESTS_AT_ONCE, measure)))
     alike: dict[Hashable, _Alike] = {}
     pending: dict[Values, list[PendingQuantile]] = {}
-    for values, curves in by_group.items():
+    places = [np.array(pairs, dtype=np.int64).reshape(-1, 2) for pairs in located]
+    for values in dict.fromkeys(values for sums, _ in found for values in sums):
         pending[values] = []
-        for quantile, curve in zip(quantiles, curves, strict=True):
+        parts = [(sums[values], shifts) for sums, shifts in found]
+        for quantile, own in zip(quantiles, places, strict=True):
             same = alike.setdefault(quantile.key, _Alike(people, conditions))
+            curve = LocatedTests(parts, own)
             pending[values].append(PendingQuantile(people, quantile, curve, same, squares, superpopulation))
             same.members.append(pending[values][-1])
     return pending, plans
-
-
-@dataclass(frozen=True, eq=False)
-class _Test:
-    """The location of a test's sums."""
-
-    sums: GroupSums
-    place: int
-    shifts: Sequence[Shifts]
 
 
 class _Alike:
@@ -327,7 +322,7 @@ class PendingQuantile(PendingEstimate):
 
     people: People
     quantile: Quantile
-    measured: list[_Test]
+    measured: LocatedTests
     alike: _Alike
     squares: bool
     superpopulation: bool
@@ -335,8 +330,8 @@ class PendingQuantile(PendingEstimate):
     @cached_property
     def curve(self) -> Curve:
         """The estimated tests; errors are computed for some and interpolated between them."""
-        count = max(test.sums.count for test in self.measured)
-        values = np.array([float(test.sums.totals[test.place]) for test in self.measured])
+        count = max(sums.count for sums, _ in self.measured.parts)
+        values = self.measured.read(lambda sums: sums.totals)
         places = spread(len(values), MEASURED)
         variances = np.array([self._variance(self.measured[i]) for i in places])
         freedom = float(
@@ -345,10 +340,10 @@ class PendingQuantile(PendingEstimate):
         if (freedom < FEW_REPORTS or count < FEW_PEOPLE) and variances.any():
             variances = np.maximum(variances, self._planned_variances()[places])
         errors = np.interp(np.arange(len(values)), places, np.sqrt(np.maximum(variances, 0.0)))
-        errors = np.where([test.sums.noisy[test.place] for test in self.measured], errors, 0.0)
+        errors = np.where(self.measured.read(lambda sums: sums.noisy) > 0, errors, 0.0)
         return Curve(self.quantile, values, errors, max(1.0, freedom - 1), count)
 
-    def _variance(self, test: _Test) -> float:
+    def _variance(self, test: LocatedTest) -> float:
         variance = test.sums.variance(test.place, superpopulation=self.superpopulation)
         return variance if not math.isnan(variance) else math.inf
 

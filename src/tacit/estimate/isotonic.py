@@ -29,17 +29,19 @@ def isotonic(values: Vector) -> Vector:
 
 
 def isotonic_rows(rows: Vector) -> Vector:
-    """Return the isotonic regression of every row, by the max-min formula over means of runs.
+    """Return the isotonic regression of every row: neighbours that do not increase are pooled, all of them at once.
 
     Examples
     --------
     >>> isotonic_rows(np.array([[1.0, 3.0, 2.0, 4.0], [2.0, 1.0, 0.0, 5.0]])).tolist()
     [[1.0, 2.5, 2.5, 4.0], [1.0, 1.0, 1.0, 5.0]]
     """
-    count = rows.shape[1]
-    sums = np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows, axis=1)], axis=1)
-    first, last = np.arange(count)[:, None], np.arange(count)[None, :]
-    means = (sums[:, None, 1:] - sums[:, :-1, None]) / np.where(last >= first, last - first + 1, 1)
-    means = np.where(last >= first, means, np.inf)  # [row, first, last]
-    least = np.minimum.accumulate(means[:, :, ::-1], axis=2)[:, :, ::-1]
-    return np.asarray(np.where(last >= first, least, -np.inf).max(axis=1))
+    means, sums, counts = rows.ravel(), rows.ravel(), np.ones(rows.size, dtype=np.int64)
+    row = np.repeat(np.arange(len(rows)), rows.shape[1])
+    while True:
+        stays = (means[1:] > means[:-1]) | (row[1:] != row[:-1])
+        if stays.all():
+            return np.repeat(means, counts).reshape(rows.shape)
+        first = np.flatnonzero(np.concatenate([[True], stays]))
+        sums, counts, row = np.add.reduceat(sums, first), np.add.reduceat(counts, first), row[first]
+        means = sums / counts
