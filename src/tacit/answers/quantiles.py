@@ -225,7 +225,7 @@ def fetch_quantiles(
     tests = [(number, place) for number, quantile in enumerate(quantiles) for place in range(len(quantile.totals))]
     measured = [set(spread(len(quantile.totals), MEASURED).tolist()) for quantile in quantiles]
     squares = people.squares([total for quantile in quantiles for total in quantile.totals])
-    found: list[tuple[dict[Values, GroupSums], list[Shifts]]] = []
+    requests: list[tuple[dict[Values, GroupSums], list[Shifts]]] = []
     located: list[list[tuple[int, int]]] = [[] for _ in quantiles]
 
     def measure(batch: Sequence[tuple[int, int]], fetch: Fetch) -> list[Plan] | None:
@@ -239,20 +239,20 @@ def fetch_quantiles(
             return None
         sums, ran = fetched
         for (number, _), place in zip(batch, places, strict=True):
-            located[number].append((len(found), place))
-        found.append((sums, list(map(Shifts, ran))))
+            located[number].append((len(requests), place))
+        requests.append((sums, list(map(Shifts, ran))))
         return ran
 
     plans = list(itertools.chain.from_iterable(in_batches(tests, TESTS_BY_CODE, TESTS_AT_ONCE, measure)))
     alike: dict[Hashable, _Alike] = {}
     pending: dict[Values, list[PendingQuantile]] = {}
     places = [np.array(pairs, dtype=np.int64).reshape(-1, 2) for pairs in located]
-    for values in dict.fromkeys(values for sums, _ in found for values in sums):
+    for values in dict.fromkeys(values for sums, _ in requests for values in sums):
         pending[values] = []
-        parts = [(sums[values], shifts) for sums, shifts in found]
-        for quantile, own in zip(quantiles, places, strict=True):
+        parts = [(sums[values], shifts) for sums, shifts in requests]
+        for quantile, where in zip(quantiles, places, strict=True):
             same = alike.setdefault(quantile.key, _Alike(people, conditions))
-            curve = LocatedTests(parts, own)
+            curve = LocatedTests(parts, where)
             pending[values].append(PendingQuantile(people, quantile, curve, same, squares, superpopulation))
             same.members.append(pending[values][-1])
     return pending, plans

@@ -174,9 +174,9 @@ class GroupSums:
         self, rows: list[list[float]], place: list[int], *, superpopulation: bool
     ) -> list[list[float]]:
         """Return the covariance of few combinations, as `covariance` does, without arrays: that is faster."""
-        exact, safe = (matrix.tolist() for matrix in self.moments(place))
+        exact, safe = self.moments(place)
         noisy = [any(itertools.compress(row, map(self.noisy.__getitem__, place))) for row in rows]
-        matrix = _small_combine(rows, exact)
+        matrix = _small_combine(rows, exact.tolist())
         variances = [row[i] for i, row in enumerate(matrix)]
         if (
             not superpopulation
@@ -190,7 +190,7 @@ class GroupSums:
         if self.count < 2:
             return [[math.nan if self.count else 0.0] * len(rows) for _ in rows]
         scale = self.count / (self.count - 1)
-        spread = [[scale * value for value in row] for row in _small_combine(rows, safe)]
+        spread = [[scale * value for value in row] for row in _small_combine(rows, safe.tolist())]
         for i, read in enumerate(noisy):
             if read and spread[i][i] <= 0:  # so many equal contributions are no chance: the total is known
                 spread[i][i] = 0.0 if self.count >= MANY_REPORTS else math.nan
