@@ -18,9 +18,10 @@ FAR = 6.0
 Tally = dict[str, float]
 
 
-def tally(truth: list[float], fitted: list[Any], plain: list[Any]) -> Tally:
-    """Return the sums over answers; an unbiased one may be missing (None)."""
-    made = dict.fromkeys(("answers", "held", "far", "square", "both", "fitted", "plain", "plain_held", "width"), 0.0)
+def tally(truth: list[float], fitted: list[Any], plain: list[Any], scale: float = 1.0) -> Tally:
+    """Return the sums over answers; an unbiased one may be missing (None) or without a finite interval."""
+    names = ("answers", "held", "far", "square", "both", "fitted", "plain", "plain_held", "width", "open")
+    made = dict.fromkeys(names, 0.0)
     made["farthest"] = 0.0
     for right, one, other in zip(truth, fitted, plain, strict=True):
         off = abs(one.value - right) / one.error if one.error > 0 else 0.0
@@ -28,13 +29,16 @@ def tally(truth: list[float], fitted: list[Any], plain: list[Any]) -> Tally:
         made["held"] += one.low <= right <= one.high
         made["far"] += off > FAR
         made["farthest"] = max(made["farthest"], off)
-        made["square"] += (one.value - right) ** 2
-        if other is not None:
+        made["square"] += ((one.value - right) / scale) ** 2
+        if other is None or not math.isfinite(other.value + other.high - other.low):
+            continue
+        made["open"] += not math.isfinite(one.high - one.low)
+        if math.isfinite(one.high - one.low):
             made["both"] += 1
-            made["fitted"] += (one.value - right) ** 2
-            made["plain"] += (other.value - right) ** 2
+            made["fitted"] += ((one.value - right) / scale) ** 2
+            made["plain"] += ((other.value - right) / scale) ** 2
             made["plain_held"] += other.low <= right <= other.high
-            made["width"] += (one.high - one.low) / max(other.high - other.low, 1e-9)
+            made["width"] += (one.high - one.low + 1e-9) / (other.high - other.low + 1e-9)
     return made
 
 
@@ -66,7 +70,7 @@ def table_of(points: dict[str, Any]) -> str:
     """Return the results: a row for each campaign and class, and what all of them come to."""
     head = "population, epsilon, people | encodings | class | answers | covered | farthest | error over unbiased"
     lines = [f"| {head} | width over unbiased |", "|---|--:|---|--:|--:|--:|--:|--:|"]
-    found, answered, far = [], 0, 0
+    found, answered, far, unbounded = [], 0, 0, 0
     for key, own in points.items():
         star = "*" if key.split(" | ")[0] in HELD_OUT else ""
         for label, one in own["classes"].items():
@@ -78,16 +82,18 @@ def table_of(points: dict[str, Any]) -> str:
             )
             found.append(made)
             answered, far = answered + int(one["answers"]), far + int(one["far"])
+            unbounded += int(one.get("open", 0))
     ratios = [made["ratio"] for made in found if not math.isnan(made["ratio"])]
     if ratios:
         covered = [made["covered"] for made in found]
-        mean = math.exp(float(np.mean(np.log(ratios))))
+        mean = math.exp(float(np.mean(np.log([own for own in ratios if own]))))  # a median may be exact
         lines += [
             "",
             f"{answered:,} answers in {len(found)} classes: error over unbiased {mean:.2f} in the geometric mean, "
             f"{max(ratios):.2f} at most, above 1 in {sum(own > 1 for own in ratios)}; covered {min(covered):.3f} to "
             f"{max(covered):.3f}, from 0.93 to 0.99 in {sum(0.93 <= own <= 0.99 for own in covered)}, below 0.88 in "
             f"{sum(own < 0.88 for own in covered)}; farthest {max(made['farthest'] for made in found):.1f} stated "
-            f"errors, more than {FAR:.0f} in {far} answers. * kept for testing alone.",
+            f"errors, more than {FAR:.0f} in {far} answers; {unbounded} have no finite interval where the unbiased one "
+            "has. * kept for testing alone.",
         ]
     return "\n".join(lines)

@@ -18,7 +18,18 @@ import numpy.typing as npt
 from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Vector
 
-__all__ = ["Attribute", "Cells", "Margins", "NoisyTable", "Observed", "along", "indicators", "observe", "within"]
+__all__ = [
+    "Attribute",
+    "Cells",
+    "Margins",
+    "NoisyTable",
+    "Observed",
+    "along",
+    "indicators",
+    "observe",
+    "showing",
+    "within",
+]
 
 MOST_ENTRIES = 2**25
 """Maximum entries of a matrix of cells x values: a quarter of a gigabyte."""
@@ -61,6 +72,9 @@ class NoisyTable:
 
     proportional: float = 0.0
     """Share of the variance that is proportional to the people in a cell; precision assumes equal cells."""
+
+    repeats: bool = False
+    """Whether its sums over an attribute repeat reports that other tables show: only the whole table is evidence."""
 
     @cached_property
     def keys(self) -> dict[int, bytes]:
@@ -175,6 +189,17 @@ def _overlap(cells: Cells, fine: Cells, shares: Vector) -> Vector:
     return overlap.reshape(sizes)
 
 
+def showing(evidence: Iterable[NoisyTable], attributes: Sequence[int]) -> list[NoisyTable]:
+    """Return the tables that are evidence about some attributes: every report counts once."""
+    shown = [table for table in evidence if not set(attributes).isdisjoint(table.attributes)]
+    split = any(table.split and table.attributes[0] in attributes for table in shown)
+    return [
+        table
+        for table in shown
+        if table.split == split and not (table.repeats and set(table.attributes[table.split :]) - set(attributes))
+    ]
+
+
 def observe(
     evidence: Iterable[NoisyTable],
     attributes: tuple[int, ...],
@@ -189,15 +214,11 @@ def observe(
     """
     parts = [_shares_within(cells, shares) for cells, shares in zip(fine, values, strict=True)]
     counts = [int(cells.max()) + 1 for cells in fine]
-    evidence = list(evidence)
-    split = any(table.split and table.attributes[0] in attributes for table in evidence)
     stacks: list[list[Vector]] = [[] for _ in attributes]
     places: list[dict[bytes, slice]] = [{} for _ in attributes]
     seen: dict[tuple[bytes, ...], tuple[Vector, Vector]] = {}
-    for table in evidence:
+    for table in showing(evidence, attributes):
         shown = [k for k, i in enumerate(attributes) if i in table.attributes]
-        if not shown or table.split != split:
-            continue
         axes, partitions = [], []
         for k, i in enumerate(attributes):
             cells = table.partition(i) if k in shown else np.zeros(len(fine[k]), dtype=np.int64)

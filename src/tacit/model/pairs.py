@@ -3,14 +3,15 @@
 The decoded cells of a report have the indicator of the sender's cell as their mean; a person's two reports are drawn
 independently, so the mean of the product is the share of the pair of cells. Each side is centred first, so that it sums
 to 1 for every report: this is still unbiased, and removes most of the noise of the other side's total. Views with the
-same partition of an attribute are averaged by precision, so there is a table for every two partitions.
+same partition of an attribute are averaged by precision, so there is a table for every two partitions. Summed over one
+attribute, such a table is the mean of the other's reports again: it counts for the pair alone.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -197,7 +198,8 @@ def paired_tables(
         places, partitions = (left_place, right_place), (first.partition, second.partition)
         if any(weights):
             exact = np.ones((1, 1))
-            yield from by_class(places, partitions, np.stack(tables), np.array(weights), (public, shares), exact)
+            for noisy in by_class(places, partitions, np.stack(tables), np.array(weights), (public, shares), exact):
+                yield replace(noisy, repeats=True)
 
 
 def by_class(

@@ -134,11 +134,12 @@ def _evidence(observed: Observed, base: Vector, share: Vector, sites: tuple[Vect
     evidence = top + np.log((np.exp(chance - top[:, None]) * share).sum(axis=1)) - 0.5 * np.log(2 * np.pi)
     site = -0.5 * np.log1p(precision * around)
     site = site + 0.5 * ((centre / around + pull) ** 2 / (1 / around + precision) - centre**2 / around)
-    joint = 0.5 * float((seen + pull) @ mean) + 0.5 * (len(mean) * np.log(2 * np.pi) - np.linalg.slogdet(posterior)[1])
-    constant = -0.5 * float((observed.weight * observed.value**2).sum()) - 0.5 * exact
+    height = float(pull @ mean - 0.5 * precision @ mean**2)  # at the mode: sums of squares would cancel to a few digits
+    height -= 0.5 * observed.misfit(mean) + 0.5 * exact * (1 - float(mean.sum())) ** 2
+    volume = 0.5 * (len(mean) * np.log(2 * np.pi) - np.linalg.slogdet(posterior)[1])
     total = 0.5 * np.log(exact / (2 * np.pi))  # the observation of the total is a density
     shared = share.mean(axis=0)
     factor = float(FACTORS @ shared)
     wide = float((((1 + WIDTH**2) * FACTORS**2 @ shared) - factor**2) * (base**2).sum()) + 1e-12
     sum_to_one = -0.5 * (1 - factor) ** 2 / wide - 0.5 * np.log(2 * np.pi * wide)
-    return float(constant + joint + (evidence - site).sum() + total - sum_to_one - PARAMETERS)
+    return float(height + volume + (evidence - site).sum() + total - sum_to_one - PARAMETERS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tacit.estimate.functional import Vector
-from tacit.model.evidence import Cells, NoisyTable, Observed, observe
+from tacit.model.evidence import Cells, NoisyTable, Observed, observe, showing
 from tacit.model.table import Fit
 
 __all__ = ["settled_fit"]
@@ -27,5 +27,5 @@ def settled_fit(
 ) -> Fit:
     """Return the fit of some attributes, in given cells with the shares of values; ``expected`` has known counts."""
     first = fit(observe(evidence, face, *fine, expected))
-    shown = [table.proportional for table in evidence if not set(face).isdisjoint(table.attributes)]
+    shown = [table.proportional for table in showing(evidence, face)]
     return first if sum(shown) < OWN * len(shown) else fit(observe(evidence, face, *fine, first.table))
