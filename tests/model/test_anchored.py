@@ -12,7 +12,8 @@ import pytest
 import tacit as tc
 from support.tiers import how_many, keeping
 from tacit.answers import batches, sums
-from tacit.answers.fitted import LEFT
+from tacit.answers.fitted import LEFT, _Fitted
+from tacit.answers.rows import PendingEstimate
 from tacit.estimate.estimate import Estimate
 from tacit.estimate.truncated import Truncated, open_interval
 
@@ -223,3 +224,39 @@ def test_standard_deviations_hold_where_everybody_has_one_value() -> None:
         db.close()
         assert fitted.low <= plain.low == 0
         assert fitted.high >= plain.high
+
+
+def stated(error: float, value: float = 500.0, **how: bool) -> Estimate:
+    """Return a fitted value with an error of its own beside an unbiased estimate of 500 ± 10."""
+
+    class Anchor(PendingEstimate):
+        def at(self, level: float) -> Estimate:
+            return Estimate(500.0, 10.0, 1_000, level)
+
+    options = {"linear": True, "curved": False} | how
+    return _Fitted(value, error, 1_000, Anchor(), (0.0, 1_000.0), **options).at(0.95)
+
+
+def test_fits_that_follow_the_reports_state_their_error_once() -> None:
+    """Half of the unbiased error covers a wrong model as far as the fit follows it, and not the reports."""
+    assert stated(0.0).error == pytest.approx(5.0)
+    assert stated(6.0).error == pytest.approx(math.hypot(6.0, 0.5 * math.sqrt(10.0**2 - 6.0**2)))
+    assert stated(10.0).error == pytest.approx(10.0)
+    assert stated(0.0, 530.0).error > 25
+    near, unknown = stated(12.0, 502.0), stated(math.nan, 502.0)
+    assert near.high - near.low == pytest.approx(2 * 1.96 * math.hypot(10.0, 2.0), rel=1e-3)
+    assert (unknown.low, unknown.high) == (pytest.approx(480.4, rel=1e-3), pytest.approx(519.6, rel=1e-3))
+    far = stated(12.0, 540.0)
+    assert (far.low, far.high) == (pytest.approx(480.4, rel=1e-3), pytest.approx(559.6, rel=1e-3))
+
+
+def test_deviations_with_a_narrow_unbiased_interval_are_not_wider_than_it() -> None:
+    near = stated(9.9, 501.0, curved=True, linear=False)
+    assert near.high - near.low == pytest.approx(2 * 1.96 * math.hypot(10.0, 1.0), rel=1e-3)
+
+
+def test_averages_over_nobody_lie_among_the_values() -> None:
+    """Where a fit leaves nobody to average over, it has no value, but the unbiased interval is known."""
+    nothing = stated(math.nan, math.nan, linear=False)
+    assert math.isnan(nothing.value)
+    assert (nothing.low, nothing.high) == (pytest.approx(480.4, rel=1e-3), pytest.approx(519.6, rel=1e-3))

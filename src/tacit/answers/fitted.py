@@ -48,7 +48,13 @@ SMOOTHED = (
     "than it is; errors and intervals come from each round's own reports (docs/panels.md)"
 )
 LEFT = 0.5
-"""Share of the unbiased error that stays in the error of a fitted value, however sure the model is of it."""
+"""Share of the unbiased error that stays in the error of a fitted value, however sure the model is of it.
+
+Its square is multiplied by the share of the data that the fit does not follow: one less its variance over the unbiased.
+"""
+
+BENT = 0.25
+"""Margin of the unbiased estimate of a curved column, relative to its value, above which its interval may be skewed."""
 
 MOST_WIDE = 32
 """Columns over several attributes up to which the model's own errors are computed."""
@@ -238,11 +244,12 @@ class _Fitted(PendingEstimate):
     """A column's fitted value, at a level that is not known yet, and the basis of its error.
 
     Where the reports have an unbiased estimate, the stated error has three parts: the fit's own error, which assumes
-    that the model is right; a share of the unbiased error, because it may be wrong; and by how much the two estimates
-    differ beyond the unbiased error. Where these exceed the unbiased error, all possible values that the unbiased
-    estimate does not exclude are covered instead. So they are for ``curved`` columns, such as standard deviations: the
-    error of the fit is that of a tangent, which says little where the curve bends. Without an unbiased estimate only
-    the fit's own error is known.
+    that the model is right; a share of the unbiased error, because it may be wrong, unless the fit follows the reports:
+    then its error is already theirs; and by how much the two estimates differ beyond the unbiased error. Where these
+    exceed the unbiased error, all possible values that the unbiased estimate does not exclude are covered instead, or,
+    if that is less, what lies within the unbiased error and the difference. So they are for ``curved`` columns, such as
+    standard deviations: the error of the fit is that of a tangent, which says little where the curve bends. Where it
+    bends much, only the first of the two holds. Without an unbiased estimate only the fit's own error is known.
     """
 
     value: float
@@ -262,21 +269,28 @@ class _Fitted(PendingEstimate):
         anchor = self.anchor.at(level)
         if anchor.error == 0 and anchor.value == anchor.value:
             return Estimate(anchor.value, 0.0, self.people, level)
+        if math.isnan(self.value):  # the fit has nobody to average over
+            ends = self._inside(anchor.low), self._inside(anchor.high)
+            return Estimate(math.nan, math.nan, self.people, level, anchor.freedom, interval=ends)
         quantile = t_quantile(0.5 + level / 2, anchor.freedom)
         centre, error = anchor.value, anchor.error
         if not self.linear:
             centre, error = (anchor.low + anchor.high) / 2, anchor.margin / quantile
         apart = self.value - self._inside(centre)
-        least = math.hypot(self.error, LEFT * error)
+        followed = min(1.0, (self.error / error) ** 2) if error else 1.0
+        least = math.hypot(self.error, LEFT * error * math.sqrt(1 - followed))
         sure = math.hypot(least, math.sqrt(max(0.0, apart**2 - error**2)))
-        if sure < error and not self.curved:
+        bends = self.curved and not anchor.margin <= BENT * abs(anchor.value)
+        if sure <= error < math.inf and not self.curved:
             return self._with_error(sure, level, anchor.freedom)
         low, high = self._around(quantile * min(least, error) if math.isfinite(least) else 0.0)
         left, right = open_interval(centre, error, self.bounds, level, quantile)
+        low, high = min(low, left), max(high, right)
+        reached = self._around(quantile * math.hypot(error, apart))
+        if not bends and reached[1] - reached[0] < high - low:
+            low, high = reached
         error = Truncated.of(centre, error, *self.bounds).error_around(self.value)
-        return Estimate(
-            self.value, error, self.people, level, anchor.freedom, interval=(min(low, left), max(high, right))
-        )
+        return Estimate(self.value, error, self.people, level, anchor.freedom, interval=(low, high))
 
     @property
     def is_apart(self) -> bool:
