@@ -38,6 +38,7 @@ from tacit.model.questions import Tables
 from tacit.sql.bind import bind
 from tacit.sql.columns import Shape, dimension_shape, service_shape
 from tacit.sql.lookup import Dimension
+from tacit.sql.moments import clock_for
 from tacit.sql.parse import parse, without_explain
 from tacit.sql.scope import Scope
 from tacit.sql.tables import check_rounds, scope_of, tables_of
@@ -353,17 +354,16 @@ class Database:
 
     def _bind(self, question: str, parameters: Sequence[Any], options: Options) -> Question[Collection]:
         """Bind a question to the newest collection that can answer it, and to the rounds it covers."""
-        statement = parse(question, parameters)
+        statement = parse(question, parameters, now=clock_for(question))
         tables = tables_of(statement, question)
         services = [table for table in tables if table.name.lower() not in self._dimensions]
         newest = self._catalog.find([table.name for table in services or tables])
         scope = scope_of(tables, newest.schema, question, self._dimensions, self._catalog.stored_values(newest))
         bound = bind(statement, scope)
-        named = [table.name for table in services]
-        rounds = self._catalog.rounds(newest, named, every=scope.uses_round(statement))
+        rounds = self._catalog.rounds(newest, [table.name for table in services], every=scope.uses_round(statement))
         if len({collection.contract.round for collection in rounds}) > 1:
             check_rounds(statement, question, superpopulation=options.superpopulation)
-        plain = statement.sql(dialect="duckdb") if parameters else question
+        plain = statement.sql(dialect="duckdb") if parameters or clock_for(question) else question
         return Question(plain, newest, bound, self._people_of(scope, rounds, options.decoder), rounds)
 
     def _people_of(self, scope: Scope, rounds: list[Collection], decoder: DecoderName) -> People:

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from tacit.answers.shared_cache import SharedCache
 from tacit.engines.base import Engine
 from tacit.estimate.answer import Answer, Options
+from tacit.sql.moments import clock_for
 
 __all__ = ["AnswerCache"]
 
@@ -64,7 +65,7 @@ class AnswerCache(Generic[R, Q]):
         make: Callable[[], V],
     ) -> V:
         changes = self._engine.changes()
-        key = (text, options, *((type(value), value) for value in parameters))
+        key = (text, clock_for(text), options, *((type(value), value) for value in parameters))
         if changes is None or not _is_hashable(key):
             return make()
         return cache.get((changes, self._definitions), key, make)

@@ -21,9 +21,10 @@ from tacit.answers.sums import SumsRequest, stored_types
 from tacit.encode.reports import column_names
 from tacit.errors import UnknownNameError, UnsupportedSqlError, UsageError
 from tacit.estimate.functional import Vector
-from tacit.sql.bind import Bound, GroupKey
+from tacit.sql.bind import Bound
 from tacit.sql.explain import describe
 from tacit.sql.formula import Formula
+from tacit.sql.keys import GroupKey
 from tacit.sql.meaning import Meaning, meaning_of
 from tacit.sql.nodes import Order, Ranking, RankingSums
 from tacit.sql.plan import Plan

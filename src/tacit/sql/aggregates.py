@@ -256,13 +256,17 @@ def _check_groups(scope: Scope, table: str, *, is_person: bool) -> None:
         raise UnsupportedSqlError(message, code="unsupported-subquery", text=scope.text)
 
 
+ADDED_UP = (exp.Paren, exp.Literal, exp.Null, exp.Neg, exp.Mul, exp.Add, exp.Sub, exp.Case)
+"""Expressions that are computed without a table of all values."""
+
+
 def _present(scope: Scope, node: exp.Expr, where: Total) -> Total:
     """Return the total that counts the rows in which a column is present; it need not be a number."""
     if not isinstance(node, exp.Column):
-        if is_sensitive(scope, node):
-            table = tabulate(scope, node, "unsupported-expression")
-            return where * table.where(lambda value: value is not None)
-        return where * _expression(scope, node)[1]
+        if isinstance(node, ADDED_UP) and not is_sensitive(scope, node):
+            return where * _expression(scope, node)[1]
+        table = tabulate(scope, node, "unsupported-expression")
+        return where * table.where(lambda value: value is not None)
     column = scope.find(node)
     if isinstance(column.attribute, Public):
         return where * Total.power(scope.sizes, column.column, 0)

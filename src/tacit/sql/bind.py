@@ -10,18 +10,18 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.contract.schema import Public
 from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.aggregates import formula
-from tacit.sql.cases import Classes, classes_of_group, is_label
 from tacit.sql.coarse import coarse_notes
 from tacit.sql.composite import Column
 from tacit.sql.domains import domain_notes
+from tacit.sql.keys import GroupKey, key_of_group, output_of
 from tacit.sql.modes import Mode
+from tacit.sql.moments import notes_on_clock
 from tacit.sql.outer_joins import check_ignored
-from tacit.sql.parse import span_of, sql_of
+from tacit.sql.parse import sql_of
 from tacit.sql.predicates import condition, conjuncts
-from tacit.sql.public import is_public, listed_values
+from tacit.sql.public import is_public
 from tacit.sql.quantiles import Quantile
 from tacit.sql.ranks import is_rank
 from tacit.sql.scope import BoundColumn, Scope
@@ -30,25 +30,10 @@ from tacit.sql.subqueries import has_subquery
 from tacit.sql.totals import Total
 from tacit.sql.windows import AnyWindow, GroupWindow
 
-__all__ = ["Bound", "GroupKey", "bind"]
+__all__ = ["Bound", "bind"]
 
 MAX_GROUPS = 10_000
 """Maximum groups of sensitive values in one answer."""
-
-
-@dataclass(frozen=True, eq=False)
-class GroupKey:
-    """An expression of GROUP BY: a public column, which the engine groups by, or disjoint classes of people."""
-
-    node: exp.Expr
-    public: BoundColumn | None
-    classes: Classes
-
-    def is_the(self, scope: Scope, node: exp.Expr) -> bool:
-        """Return whether an expression is this key."""
-        if isinstance(node, exp.Column) and isinstance(self.node, exp.Column):
-            return scope.find(node) == scope.find(self.node)
-        return node.unnest() == self.node.unnest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +131,7 @@ class Bound:
         known = {
             id(key): next(publics) if key.public is not None else key.classes[next(labels)][0] for key in self.keys
         }
-        shown = [known[id(output)] if isinstance(output, GroupKey) else None for _, output in self.outputs]
+        shown = [output.show(known) if isinstance(output, GroupKey) else None for _, output in self.outputs]
         return [value if cell is None else cell for value, cell in itertools.zip_longest(shown, cells)]
 
     def sensitive_part(self) -> str:
@@ -157,7 +142,7 @@ class Bound:
         shown = [
             node
             for node, (_, output) in zip(self.statement.expressions, self.outputs, strict=True)
-            if not isinstance(output, GroupKey) or output.public is None
+            if not isinstance(output, GroupKey) or not output.reads_public
         ]
         result = self.statement.copy()
         result.set("expressions", [node.copy() for node in shown])
@@ -181,6 +166,7 @@ class Bound:
             notes.append("people who have not reported to all joined services are left out, whatever the join")
         return [
             *notes,
+            *notes_on_clock(self.statement),
             *domain_notes(self.scope, self.statement, self.where),
             *coarse_notes(self.scope, self.statement),
         ]
@@ -195,9 +181,9 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
     keys: list[GroupKey] = []
     for node in _group_expressions(scope, statement):
         if not any(key.is_the(scope, node) for key in keys):
-            keys.append(_key(scope, node, added_up=added_up))
+            keys.append(key_of_group(scope, node, added_up=added_up))
     shown = [_expand_names(scope, statement, node.unalias()) for node in statement.expressions]
-    outputs = [(name, _output(scope, node, keys)) for name, node in zip(_names(statement), shown, strict=True)]
+    outputs = [(name, output_of(scope, node, keys)) for name, node in zip(_names(statement), shown, strict=True)]
     _check_names(scope, outputs)
     alone = [node for _, node in outputs if isinstance(node, exp.Expr) and has_subquery(node)]
     if alone and (conditions or any(key.public for key in keys)):
@@ -271,15 +257,6 @@ def _group_expressions(scope: Scope, statement: exp.Select) -> list[exp.Expr]:
     return expressions
 
 
-def _key(scope: Scope, node: exp.Expr, *, added_up: bool) -> GroupKey:
-    """Return a key; groups of a public column that windows add up must be known, so its values must be listed."""
-    column = scope.find(node) if isinstance(node, exp.Column) else None
-    if column is not None and isinstance(column.attribute, Public):
-        listed = added_up and listed_values(scope, column)
-        return GroupKey(node, None, classes_of_group(scope, node)) if listed else GroupKey(node, column, [])
-    return GroupKey(node, None, classes_of_group(scope, node))
-
-
 def _names(statement: exp.Select) -> list[str]:
     """Return the names of output columns; a column without AS keeps its name, qualified with its table if ambiguous."""
     plain = [node.name for node in statement.expressions if isinstance(node, exp.Column)]
@@ -293,24 +270,3 @@ def _names(statement: exp.Select) -> list[str]:
         else:
             names.append(sql_of(node))
     return names
-
-
-def _output(scope: Scope, inner: exp.Expr, keys: list[GroupKey]) -> GroupKey | exp.Expr:
-    """Return the key that an output column shows, or the expression it computes."""
-    for key in keys:
-        if key.is_the(scope, inner):
-            return key
-    if is_label(inner):
-        keys.append(GroupKey(inner, None, classes_of_group(scope, inner)))
-        return keys[-1]
-    if is_rank(inner):
-        return inner
-    if isinstance(inner, exp.Star):
-        message = "Rows are private, and SELECT * would show them. Ask for COUNT(*) … GROUP BY column."
-        raise UnsupportedSqlError(message, code="private-rows", text=scope.text)
-    if isinstance(inner, exp.Column):
-        attribute = scope.find(inner).attribute
-        message = f"{attribute.name} is neither in GROUP BY nor in an aggregate. Add it to GROUP BY."
-        raise BindError(message, code="not-grouped", text=scope.text, span=span_of(inner))
-    formula(scope, inner, scope.rows, AnyWindow(scope.rows))  # raise before anything runs
-    return inner

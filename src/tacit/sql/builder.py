@@ -27,7 +27,8 @@ from sqlglot import exp
 from tacit.errors import QueryError, UnsupportedSqlError, UsageError
 from tacit.sql.parse import parse, span_of, sql_of
 from tacit.sql.predicates import MIRRORED
-from tacit.sql.public import COMPARISONS, is_list, literal_of
+from tacit.sql.public import is_list, literal_of
+from tacit.sql.scalars import COMPARISONS
 from tacit.sql.semijoins import SEMI_JOIN
 from tacit.sql.writing import FUNCTIONS, text_of
 

@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from tacit.contract.schema import Ordinal
 from tacit.sql.covariances import COVARIANCES
-from tacit.sql.public import COMPARISONS
 from tacit.sql.quantiles import QUANTILES
+from tacit.sql.scalars import COMPARISONS
 from tacit.sql.scope import Scope
 
 __all__ = ["coarse_notes"]

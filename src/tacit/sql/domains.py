@@ -11,7 +11,8 @@ from tacit.errors import BindError
 from tacit.sql.parse import sql_of
 from tacit.sql.per_person import PEOPLE
 from tacit.sql.predicates import MIRRORED, comparison, conjuncts
-from tacit.sql.public import COMPARISONS, is_list, is_public
+from tacit.sql.public import is_list, is_public
+from tacit.sql.scalars import COMPARISONS
 from tacit.sql.scope import LABELS, BoundColumn, Scope
 from tacit.sql.totals import Total
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from tacit.sql.date_functions import constant_interval
 from tacit.sql.dates import shift_day
 from tacit.sql.functions import FUNCTIONS, by_name
-from tacit.sql.public import COMPARISONS
-from tacit.sql.scalars import Function, NotScalar, as_day, compare_values, connect, strict, truth
+from tacit.sql.scalars import COMPARISONS, Function, NotScalar, as_day, compare_values, connect, strict, truth
 from tacit.sql.vectors import OPERATORS
 
 __all__ = ["compile_expression"]
@@ -48,6 +48,10 @@ ARGUMENTS = frozenset(
         "delimiter",
         "part_index",
         "is_left",
+        "zone",
+        "year",
+        "month",
+        "day",
         "fill_pattern",
     }
 )
@@ -74,7 +78,8 @@ def compile_expression(node: exp.Expr, places: Callable[[exp.Column], int]) -> F
     if isinstance(node, exp.If):
         otherwise = node.args.get("false")
         return _branches([(read(node.this), read(node.args["true"]))], read(otherwise) if otherwise else None)
-    if isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval):
+    is_shift = isinstance(node, exp.Add | exp.Sub | exp.DateAdd | exp.DateSub)
+    if is_shift and constant_interval(node.expression) is not None:
         return _shift_by_interval(node, read)
     build = FUNCTIONS.get(type(node))
     if build is not None and not any(value for word, value in node.args.items() if word not in ARGUMENTS):
@@ -93,8 +98,8 @@ def _constant(node: exp.Literal | exp.Null | exp.Boolean) -> Any:
         return str(node.this)
     if not NUMBER.fullmatch(str(node.this)):
         raise NotScalar(node)
-    number = Fraction(str(node.this))
-    return int(number) if number.denominator == 1 else number
+    text = str(node.this)
+    return int(text) if text.isdigit() else Fraction(text)
 
 
 def _case(node: exp.Case, read: Callable[[exp.Expr], Function]) -> Function:
@@ -116,11 +121,10 @@ def _branches(branches: Sequence[tuple[Function, Function]], default: Function |
     return evaluate
 
 
-def _shift_by_interval(node: exp.Add | exp.Sub, read: Callable[[exp.Expr], Function]) -> Function:
-    interval = node.expression
-    unit = str(interval.args.get("unit") or "").lower().removesuffix("s")
-    count = str(interval.this.this) if isinstance(interval.this, exp.Literal) else ""
-    if not re.fullmatch(r"-?[0-9]{1,6}", count) or unit not in ("day", "week", "month", "quarter", "year", "hour"):
-        raise NotScalar(interval)
-    steps = int(count) * (-1 if isinstance(node, exp.Sub) else 1)
-    return strict(lambda day: shift_day(as_day(day), steps, unit), read(node.this))
+def _shift_by_interval(node: exp.Expr, read: Callable[[exp.Expr], Function]) -> Function:
+    interval = constant_interval(node.args["expression"])
+    if interval is None:
+        raise NotScalar(node.args["expression"])
+    steps, unit = interval
+    sign = -1 if isinstance(node, exp.Sub | exp.DateSub) else 1
+    return strict(lambda day: shift_day(as_day(day), sign * steps, unit), read(node.this))

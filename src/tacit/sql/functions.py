@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import operator
 import re
@@ -14,14 +13,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tacit.sql import scalars
-from tacit.sql.dates import PARTS, parse_day
+from tacit.sql.date_functions import DATE_FUNCTIONS, Maker, Read, date_of, unit_of
+from tacit.sql.dates import PARTS, midnight
 from tacit.sql.scalars import Function, NotScalar, alike, compare_values, connect, strict, truth
 from tacit.tables.compute import pc
 
 __all__ = ["FUNCTIONS", "by_name", "is_like"]
-
-Read = Callable[[exp.Expr], Function]
-Maker = Callable[[Any, Read], Function]
 
 LONGEST_TEXT = 1_000
 """Maximum characters of a text that a function lengthens."""
@@ -255,16 +252,12 @@ CASTS: dict[str, Callable[[Any], Any]] = {
     "INT": _to_integer,
     "DOUBLE": float,
     "VARCHAR": as_text,
-    "DATE": lambda value: parse_day(value) if isinstance(value, str) else _date(value),
+    "DATE": lambda value: date_of(scalars.as_day(value)),
+    "TIMESTAMP": lambda value: midnight(scalars.as_day(value)),
 }
 CASTS |= dict.fromkeys(("BIGINT", "SMALLINT", "TINYINT", "INTEGER"), CASTS["INT"])
+CASTS |= dict.fromkeys(("TIMESTAMPNTZ", "TIMESTAMPTZ", "DATETIME"), CASTS["TIMESTAMP"])
 CASTS |= {"FLOAT": CASTS["DOUBLE"], "TEXT": CASTS["VARCHAR"], "DECIMAL": lambda value: value, "BOOLEAN": truth}
-
-
-def _date(value: Any) -> datetime.date:
-    if not isinstance(value, datetime.date):
-        raise TypeError
-    return datetime.date(value.year, value.month, value.day)
 
 
 def _cast(node: exp.Cast, read: Read) -> Function:
@@ -278,44 +271,11 @@ def _cast(node: exp.Cast, read: Read) -> Function:
     return strict(cast, read(node.this))
 
 
-def _unit(node: exp.Expr, text: str) -> str:
-    unit = text.lower().strip("'")
-    if unit not in PARTS:
-        raise NotScalar(node)
-    return unit
-
-
-def _extract(node: exp.Extract, read: Read) -> Function:
-    unit = _unit(node, node.name or str(node.this))
-    return strict(lambda day: scalars.part(unit, day), read(node.expression))
-
-
-def _part(unit: str) -> Maker:
-    return _unary(lambda day: scalars.part(unit, day))
-
-
-def _truncate(node: exp.Expr, read: Read) -> Function:
-    unit = _unit(node, node.args["unit"].name)
-    return strict(lambda day: scalars.start(unit, day), read(node.this))
-
-
-def _differing(node: exp.DateDiff, read: Read) -> Function:
-    unit = _unit(node, node.args["unit"].name if node.args.get("unit") else "day")
-    return strict(lambda last, first: scalars.between_days(unit, first, last), read(node.this), read(node.expression))
-
-
-def _format(node: exp.TimeToStr, read: Read) -> Function:
-    pattern = node.args["format"]
-    if not isinstance(pattern, exp.Literal):
-        raise NotScalar(node)
-    return strict(lambda day: day.strftime(str(pattern.this)), read(node.this))
-
-
 def by_name(node: exp.Anonymous, read: Read) -> Function:
     """Return a function for which the parser has no node."""
     name, arguments = str(node.this).lower(), node.expressions
     if name in ("date_part", "datepart") and len(arguments) == 2 and isinstance(arguments[0], exp.Literal):
-        unit = _unit(node, str(arguments[0].this))
+        unit = unit_of(node, str(arguments[0].this))
         return strict(lambda day: scalars.part(unit, day), read(arguments[1]))
     if name in ("prefix", "suffix") and len(arguments) == 2:
         ends = str.startswith if name == "prefix" else str.endswith
@@ -326,6 +286,7 @@ def by_name(node: exp.Anonymous, read: Read) -> Function:
 
 
 FUNCTIONS: dict[type[exp.Expr], Maker] = {
+    **DATE_FUNCTIONS,
     exp.Add: _binary(scalars.total),
     exp.Sub: _binary(scalars.difference),
     exp.Mul: _binary(scalars.product),
@@ -351,9 +312,9 @@ FUNCTIONS: dict[type[exp.Expr], Maker] = {
     exp.Least: _extreme(min),
     exp.Abs: _unary(abs),
     exp.Round: _round,
-    exp.Floor: _unary(math.floor),
-    exp.Ceil: _unary(math.ceil),
-    exp.Trunc: _unary(math.trunc),
+    exp.Floor: _unary(lambda value: float(math.floor(value))),
+    exp.Ceil: _unary(lambda value: float(math.ceil(value))),
+    exp.Trunc: _unary(lambda value: value if isinstance(value, int) else float(math.trunc(value))),
     exp.Sign: _unary(lambda value: (value > 0) - (value < 0)),
     exp.Sqrt: _unary(math.sqrt),
     exp.Ln: _unary(math.log),
@@ -380,21 +341,4 @@ FUNCTIONS: dict[type[exp.Expr], Maker] = {
     exp.Contains: _binary(lambda text, part: part in str(text)),
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    exp.Extract: _extract,
-    exp.Year: _part("year"),
-    exp.Quarter: _part("quarter"),
-    exp.Month: _part("month"),
-    exp.Week: _part("week"),
-    exp.WeekOfYear: _part("week"),
-    exp.Day: _part("day"),
-    exp.DayOfWeek: _part("dow"),
-    exp.DayOfWeekIso: _part("isodow"),
-    exp.DayOfYear: _part("doy"),
-    exp.DayOfMonth: _part("day"),
-    exp.TimestampTrunc: _truncate,
-    exp.DateTrunc: _truncate,
-    exp.DateDiff: _differing,
-    exp.TimeToStr: _format,
-    exp.Dayname: _unary(lambda day: day.strftime("%A")),
-    exp.Monthname: _unary(lambda day: day.strftime("%B")),
 }

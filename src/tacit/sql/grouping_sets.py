@@ -81,8 +81,10 @@ def _key(statement: exp.Select, node: exp.Expr) -> exp.Expr:
     named: dict[str, exp.Expr] = {
         output.alias.lower(): output.this for output in outputs if isinstance(output, exp.Alias)
     }
-    is_name = isinstance(node, exp.Column) and not node.table
-    return named.get(node.name.lower(), node) if is_name else node
+    name = node.name.lower() if isinstance(node, exp.Column) and not node.table else ""
+    meant = named.get(name, node)
+    is_column = any(column.name.lower() == name for column in meant.find_all(exp.Column))  # COALESCE(a, 'all') AS a
+    return node if is_column else meant
 
 
 def _question(statement: exp.Select, keys: Keys, every: Sequence[exp.Expr]) -> exp.Select:
@@ -95,13 +97,25 @@ def _question(statement: exp.Select, keys: Keys, every: Sequence[exp.Expr]) -> e
 
 
 def _output(node: exp.Expr, keys: Keys, every: Sequence[exp.Expr]) -> exp.Expr:
-    """Return an output column of one set: NULL where it shows a column of another."""
+    """Return an output column of one set, with NULL for columns of other sets, and GROUPING as its number."""
     inner = node.unalias()
-    if inner in every and inner not in keys:
-        return exp.alias_(exp.Null(), node.alias_or_name or inner.sql(dialect="duckdb"), quoted=True)
-    if isinstance(inner, exp.Grouping):
-        bits = "".join("0" if expression in keys else "1" for expression in inner.expressions)
-        name = node.alias if isinstance(node, exp.Alias) else inner.sql(dialect="duckdb")
-        number = exp.cast(exp.Literal.string(str(int(bits, 2))), "BIGINT")  # a label: no estimate
-        return exp.alias_(number, name, quoted=True)
-    return node.copy()
+    replaced = _in_set(inner, keys, every)
+    if replaced == inner:
+        return node.copy()
+    return exp.alias_(replaced, node.alias_or_name or inner.sql(dialect="duckdb"), quoted=True)
+
+
+def _in_set(node: exp.Expr, keys: Keys, every: Sequence[exp.Expr]) -> exp.Expr:
+    """Return an expression as a set of columns sees it."""
+    if isinstance(node, exp.Grouping):
+        number = int("".join("0" if part in keys else "1" for part in node.expressions), 2)
+        return exp.cast(exp.Literal.string(str(number)), "BIGINT")  # a label: no estimate
+
+    def see(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.AggFunc) and not isinstance(part, exp.Grouping):
+            return part.copy()
+        if isinstance(part, exp.Grouping):
+            return _in_set(part, keys, every)
+        return exp.Null() if part in every and part not in keys else part
+
+    return node.transform(see)

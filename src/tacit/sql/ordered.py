@@ -10,7 +10,8 @@ from sqlglot import exp
 from tacit.contract.schema import Categorical
 from tacit.errors import BindError
 from tacit.sql.parse import span_of
-from tacit.sql.public import COMPARISONS, literal_of
+from tacit.sql.public import literal_of
+from tacit.sql.scalars import COMPARISONS
 from tacit.sql.scope import Scope
 from tacit.sql.vectors import OPERATORS, category_vector
 

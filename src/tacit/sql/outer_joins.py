@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tacit.sql.public import COMPARISONS
+from tacit.sql.scalars import COMPARISONS
 from tacit.sql.scope import Scope, Source
 
 __all__ = ["check_ignored", "split_on"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import logging
 import re
 from collections.abc import Collection, Sequence
@@ -15,6 +16,7 @@ from sqlglot.errors import ParseError as NotParsed
 from tacit.errors import ParseError, UnsupportedSqlError
 from tacit.sql.flatten import flatten
 from tacit.sql.limits import check_size
+from tacit.sql.moments import fold_moments
 from tacit.sql.parameters import fill, number_parameters
 from tacit.sql.parse_spans import span_of
 from tacit.sql.spellings import expand
@@ -93,8 +95,11 @@ def refuse_deep(text: str) -> None:
             raise ParseError(message, code="too-deep")
 
 
-def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
-    """Return the statement with its parameters; refuse long or deep texts, several statements, and all but SELECT."""
+def parse(text: str, parameters: Sequence[Any] = (), *, now: datetime.datetime | None = None) -> exp.Select:
+    """Return the statement with its parameters; refuse long or deep texts, several statements, and all but SELECT.
+
+    ``now`` is the current time for questions that name it; without it, they are refused.
+    """
     if not isinstance(text, str) or len(text) > MAX_LENGTH:
         message = f"A question must be one SELECT as text of at most {MAX_LENGTH} characters."
         raise ParseError(message, code="too-long")
@@ -121,7 +126,7 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
         raise UnsupportedSqlError(message, code="not-a-select")
     check_size(statement, text)
     _check_clauses(statement, text, {*CLAUSES, "with_"})
-    statement = flatten(expand(fill(statement, parameters)), text)
+    statement = flatten(expand(fold_moments(fill(statement, parameters), now)), text)
     check_size(statement, text)
     _check_clauses(statement, text, CLAUSES)
     return _distinct(statement)

@@ -6,17 +6,23 @@ comparisons, and OR becomes disjoint pieces. A condition on public columns alone
 
 from __future__ import annotations
 
-import re
+import datetime
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
 from tacit.client.labels import BOOLEANS, PATTERNS, unit_of
+from tacit.contract.budget import exact_number
 from tacit.contract.schema import Categorical, Ordinal, Public
 from tacit.errors import BindError
 from tacit.estimate.functional import Functional, Term, Vector
+from tacit.sql.dates import midnight, parse_day, truncate
+from tacit.sql.moments import moment_of
 from tacit.sql.parse import span_of
-from tacit.sql.public import COMPARISONS, is_list, is_public, literal_of, public_condition
+from tacit.sql.public import is_list, is_public, literal_of, public_condition
+from tacit.sql.scalars import COMPARISONS
 from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.tabulated import tabulate
 from tacit.sql.totals import Total
@@ -35,8 +41,8 @@ __all__ = ["MIRRORED", "comparison", "condition", "conjuncts", "holds"]
 MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
-START = re.compile(r"(-01)?(T00)?(:00)*")
-"""The rest of a constant that is the first moment of a month or an hour."""
+STEPS = {"month": datetime.timedelta(days=1), "hour": datetime.timedelta(seconds=1)}
+"""How long before the end of a month or an hour a constant may be that stands for its end."""
 
 MAX_TERMS = 2_000
 """Maximum disjoint terms of one condition: long ORs of ANDs over many attributes have more."""
@@ -164,17 +170,10 @@ def _decide_by_table(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
     return tabulate(scope, node, "unsupported-condition").holds(node, wanted=wanted)
 
 
-def _is_moment(node: exp.Expr) -> bool:
-    """Return whether a node is a constant cast to a time."""
-    return (
-        isinstance(node, exp.Cast) and node.is_type(exp.DataType.Type.TIMESTAMP) and literal_of(node.this) is not None
-    )
-
-
 def _is_plain(node: exp.Expr) -> bool:
     """Return whether a comparison is between a column and a constant or another column."""
     sides = [_unwrap(node.this), _unwrap(node.expression)]
-    constants = [literal_of(side) is not None or isinstance(side, exp.Boolean) or _is_moment(side) for side in sides]
+    constants = [_constant(side) is not None for side in sides]
     columns = [isinstance(side, exp.Column) for side in sides]
     return all(columns) or (any(columns) and any(constants))
 
@@ -216,12 +215,11 @@ def _compare(scope: Scope, node: exp.Expr, operator: str) -> Total:
 
 
 def _constant(node: exp.Expr) -> tuple[str, bool] | None:
-    """Return a constant's text and whether it is a string; booleans become the texts that attributes list."""
+    """Return a constant's text and whether it is a string, which a time is not; booleans become texts of attributes."""
     if isinstance(node, exp.Boolean):
         return BOOLEANS[bool(node.this)], True
-    if isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.TIMESTAMP:
-        return literal_of(node.this)
-    return literal_of(node)
+    moment = moment_of(node)
+    return literal_of(node) if moment is None else (moment, False)
 
 
 def _unwrap(node: exp.Expr) -> exp.Expr:
@@ -264,18 +262,21 @@ def _pad(marks: list[bool], size: int) -> Vector:
 
 def _category(attribute: Categorical, operator: str, literal: tuple[str, bool]) -> Vector:
     unit = None if attribute.dictionary else unit_of(attribute.values, attribute.other)
-    if unit in PATTERNS and literal[1]:
-        return _moments(attribute, operator, literal[0])
-    if operator not in ("=", "<>") and not attribute.ordered:
+    text, is_text = literal
+    if unit in PATTERNS and (is_text or not text.isdigit()):
+        return _moments(attribute, operator, text)
+    if unit == "boolean" and text in ("0", "1"):
+        text = BOOLEANS[int(text)]
+    value: Any = text if attribute.has_text else _as_number(text)
+    is_ordered = attribute.ordered or (not isinstance(value, str) and attribute.other is None)
+    if operator not in ("=", "<>") and not is_ordered:
         message = (
             f"{attribute.name} holds categories, which have no order. Use =, <> or IN; or declare them in their order, "
             "with ordered=True."
         )
         raise BindError(message, code="no-order")
-    text, is_text = literal
-    value: str | int = text
-    if not attribute.has_text and not is_text and text.lstrip("-").isdigit() and len(text) < 18:
-        value = int(text)
+    if operator not in ("=", "<>") and not attribute.ordered:
+        return _pad([bool(OPERATORS[operator](known, value)) for known in attribute.values], attribute.size)
     vector = category_vector(attribute, [value])
     if operator not in ("=", "<>"):
         place = attribute.values.index(value)
@@ -283,13 +284,34 @@ def _category(attribute: Categorical, operator: str, literal: tuple[str, bool]) 
     return vector if operator == "=" else 1 - null_vector(attribute) - vector
 
 
+def _as_number(text: str) -> int | Fraction | str:
+    """Return a constant as a number; a text that is none stays one."""
+    try:
+        number = exact_number(text)
+    except ValueError:
+        return text
+    return int(number) if number.denominator == 1 else number
+
+
 def _moments(attribute: Categorical, operator: str, text: str) -> Vector:
-    """Compare months or hours, whose texts are in the order of time; a longer constant must be the start of one."""
-    size, text = len(str(attribute.values[0])), text.replace(" ", "T")
+    """Compare months or hours, whose texts are in the order of time; a constant must be the start or the end of one.
+
+    Up to the last day of a month, or the last second of an hour, is the whole of it.
+    """
     unit = unit_of(attribute.values, attribute.other) or ""
-    constant, suffix = text[:size], text[size:]
-    if not PATTERNS[unit].fullmatch(constant) or not START.fullmatch(suffix):
-        message = f"{attribute.name} must be compared with a time such as {str(attribute.values[0])!r}."
+    try:
+        moment = midnight(parse_day(text))
+    except ValueError:
+        moment = None
+    start = truncate(unit, moment) if moment is not None else None
+    until = moment + STEPS[unit] if moment is not None else None
+    is_end = until is not None and operator in ("<=", ">") and truncate(unit, until) != start
+    if start is None or (start != moment and not is_end):
+        message = (
+            f"{attribute.name} was collected by the {unit}, so it must be compared with the start of one, such as "
+            f"{str(attribute.values[0])!r}."
+        )
         raise BindError(message, code="wrong-constant")
+    constant = start.isoformat()[: len(str(attribute.values[0]))]
     marks = [value != attribute.other and bool(OPERATORS[operator](value, constant)) for value in attribute.values]
     return _pad(marks, attribute.size)

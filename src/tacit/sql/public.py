@@ -10,20 +10,12 @@ from typing import Any
 from sqlglot import exp
 
 from tacit.contract.schema import Public
+from tacit.sql.scalars import COMPARISONS
 from tacit.sql.scope import LABELS, MOST_STORED, BoundColumn, Scope
 from tacit.sql.stored_types import AsFlag, AsNumber, Constant, constant
 from tacit.sql.totals import Total
 
-__all__ = ["COMPARISONS", "is_list", "is_public", "listed_total", "listed_values", "literal_of", "public_condition"]
-
-COMPARISONS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-}
+__all__ = ["is_list", "is_public", "listed_total", "listed_values", "literal_of", "public_condition"]
 
 SHORT_RUN = 2
 """Maximum neighbouring numbers that are listed one by one, not as a range."""

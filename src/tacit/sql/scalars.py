@@ -11,10 +11,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.sql.dates import PARTS, differing, parse_day, truncate
+from tacit.contract.budget import exact_number
+from tacit.sql.dates import PARTS, differing, midnight, parse_day, truncate
 from tacit.sql.vectors import kind_of
 
 __all__ = [
+    "COMPARISONS",
     "Function",
     "NotCondition",
     "NotScalar",
@@ -41,6 +43,15 @@ MOST_DIGITS = 18
 
 TRUE_WORDS, FALSE_WORDS = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 """Texts that DuckDB reads as true and as false, in any case."""
+
+COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
 
 Function = Callable[[Sequence[Any]], Any]
 """From the values of a row's columns to a value."""
@@ -98,28 +109,32 @@ def compare_values(compare: Callable[[Any, Any], bool], left: Function, right: F
 
 
 def alike(left: Any, right: Any) -> tuple[Any, Any]:
-    """Return two comparable values: a text compared with a date becomes a date, with a boolean a boolean."""
-    if isinstance(left, datetime.date) and isinstance(right, str):
-        right = parse_day(right)
-    elif isinstance(right, datetime.date) and isinstance(left, str):
-        left = parse_day(left)
-    if isinstance(left, bool) != isinstance(right, bool):
-        left, right = (truth(side) if isinstance(side, str) else side for side in (left, right))
+    """Return two comparable values: a text becomes what it is compared with, a date, a boolean or a number."""
+    if isinstance(left, str) != isinstance(right, str):
+        left, right = (_read_as(left, right), right) if isinstance(left, str) else (left, _read_as(right, left))
     if isinstance(left, datetime.datetime) != isinstance(right, datetime.datetime):
-        left, right = (_midnight(side) if isinstance(side, datetime.date) else side for side in (left, right))
+        left, right = (midnight(side) if isinstance(side, datetime.date) else side for side in (left, right))
     if _kind(left) != _kind(right):
         raise TypeError
     return left, right
 
 
+def _read_as(text: str, other: Any) -> Any:
+    """Return a text as a value of the type of another one."""
+    if isinstance(other, datetime.datetime):
+        return parse_day(text)
+    if isinstance(other, datetime.date):
+        return midnight(parse_day(text)).date()
+    if isinstance(other, bool):
+        return truth(text)
+    number = exact_number(text)
+    if isinstance(other, int) and number.denominator != 1:  # SQL would round the text
+        raise ValueError
+    return number
+
+
 def _kind(value: Any) -> str:
     return "number" if isinstance(value, Fraction) else kind_of(value)
-
-
-def _midnight(day: datetime.date) -> datetime.datetime:
-    if isinstance(day, datetime.datetime):
-        return day
-    return datetime.datetime.combine(day, datetime.time())
 
 
 def as_day(value: Any) -> datetime.date:
@@ -160,13 +175,13 @@ def remainder(left: Any, right: Any) -> Any:
 
 
 def round_half_away(value: Any, digits: Any = 0) -> Any:
-    """Round to a number of digits, halves away from zero."""
+    """Round to a number of digits, halves away from zero; only whole numbers stay of the type of whole numbers."""
     if abs(digits) > MOST_DIGITS:
         raise ValueError
     unit = Fraction(10) ** -int(digits)
     places = Fraction(_numeric(value)) / unit
     rounded = math.floor(abs(places) + Fraction(1, 2)) * (1 if places >= 0 else -1) * unit
-    return int(rounded) if rounded.denominator == 1 else rounded
+    return int(rounded) if isinstance(value, int) else rounded
 
 
 def difference(left: Any, right: Any) -> Any:

@@ -17,9 +17,9 @@ from tacit.estimate.estimate import Estimate
 from tacit.sql.expressions import compile_expression
 from tacit.sql.ordered import list_values, places_of
 from tacit.sql.parse import brief_sql, span_of
-from tacit.sql.public import COMPARISONS, is_list, literal_of
+from tacit.sql.public import is_list, literal_of
 from tacit.sql.ranks import Rank, SortKey, is_rank, key_of, rank_of, sort_rows
-from tacit.sql.scalars import NotCondition, NotScalar, truth
+from tacit.sql.scalars import COMPARISONS, NotCondition, NotScalar, truth
 from tacit.sql.scope import Scope
 from tacit.sql.vectors import OPERATORS, kind_of
 

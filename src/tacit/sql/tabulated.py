@@ -18,8 +18,9 @@ from sqlglot import exp
 from tacit.contract.schema import Categorical, Ordinal, Public
 from tacit.errors import BindError, TacitError
 from tacit.sql.expressions import compile_expression
+from tacit.sql.moments import clock_for
 from tacit.sql.ordered import list_values
-from tacit.sql.parse import brief_sql, span_of
+from tacit.sql.parse import brief_sql, span_of, sql_of
 from tacit.sql.public import listed_total, listed_values
 from tacit.sql.scalars import NotCondition, NotScalar, truth
 from tacit.sql.scope import MOST_STORED, BoundColumn, Scope
@@ -166,8 +167,8 @@ def _refusal(scope: Scope, node: exp.Expr, code: str) -> TacitError:
             "and insert its value."
         )
         return scope.refusal(message, node, "unsupported-subquery")
-    if isinstance(node, exp.CurrentDate | exp.CurrentTimestamp):
-        message = "An answer must not depend on the current time. Write the day, as in DATE '2026-11-15'."
+    if clock_for(sql_of(node)):
+        message = "Here a question must not depend on the current time. Write the day, as in DATE '2026-11-15'."
         return scope.refusal(message, node, code)
     message = f"{brief_sql(node)} is not a supported function of columns (docs/sql.md lists them)."
     return scope.refusal(message, node, code)
@@ -208,6 +209,8 @@ def _domain(scope: Scope, bound: BoundColumn) -> list[Any]:
         return listed_values(scope, bound) or []
     attribute: Sensitive = bound.sensitive
     if isinstance(attribute, Ordinal) and not attribute.is_date:
-        numbers = [int(value) if value.denominator == 1 else value for value in exact_values(attribute)]
+        is_whole = attribute.unit.denominator == attribute.start.denominator == 1
+        exact = exact_values(attribute)
+        numbers = [int(value) if is_whole and value.denominator == 1 else value for value in exact]
         return [*numbers, *([None] * attribute.null)]
     return [shown_value(attribute, index) for index in range(attribute.size)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import math
 import operator
-import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from fractions import Fraction
@@ -23,6 +22,7 @@ from tacit.contract.budget import exact_number
 from tacit.contract.schema import Categorical, Ordinal
 from tacit.errors import BindError
 from tacit.estimate.functional import Vector
+from tacit.sql.dates import midnight, parse_day
 
 __all__ = [
     "OPERATORS",
@@ -55,7 +55,6 @@ MOST_TRIED = 5_000
 """Maximum values among which a similar one is searched for a hint."""
 
 _EPOCH = datetime.date(1970, 1, 1)
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
 def kind_of(value: Any) -> str:
@@ -179,13 +178,12 @@ def _likely(value: str, listed: list[str]) -> list[str]:
 
 def _tick(attribute: Ordinal, literal: str, *, is_text: bool) -> Fraction:
     """Return a constant as a (possibly fractional) tick."""
+    number: Fraction | None
+    is_whole = attribute.unit.denominator == attribute.start.denominator == 1
     try:
-        if attribute.is_date:
-            if not _DAY.match(literal):
-                raise ValueError
-            number = Fraction((datetime.date.fromisoformat(literal) - _EPOCH).days)
-        else:
-            number = exact_number("not a number" if is_text else literal)
+        number = _days(literal, is_text=is_text) if attribute.is_date else exact_number(literal)
+        if is_text and not attribute.is_date and is_whole and number.denominator != 1:  # SQL would round it
+            number = None
     except ValueError:
         number = None
     if number is None:
@@ -193,6 +191,18 @@ def _tick(attribute: Ordinal, literal: str, *, is_text: bool) -> Fraction:
         message = f"{attribute.name} must be compared with {wanted}."
         raise BindError(message, code="wrong-constant")
     return (number - attribute.start) / attribute.unit
+
+
+def _days(literal: str, *, is_text: bool) -> Fraction:
+    """Return a constant as days since 1970; of a text only the day counts, of a time all of it, as in DuckDB."""
+    if len(literal) < len("2026-11-15"):
+        message = "not a day"
+        raise ValueError(message)
+    day = parse_day(literal)
+    days = Fraction((datetime.date(day.year, day.month, day.day) - _EPOCH).days)
+    if is_text or not isinstance(day, datetime.datetime):
+        return days
+    return days + Fraction((day - midnight(day.date())) / datetime.timedelta(days=1))
 
 
 def comparison_vector(attribute: Ordinal, comparison: str, literal: str, *, is_text: bool) -> Vector:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from tacit.errors import QueryError, UsageError
 from tacit.sql.parse import parse, sql_of
-from tacit.sql.public import COMPARISONS
+from tacit.sql.scalars import COMPARISONS
 
 __all__ = ["FUNCTIONS", "text_of"]
 

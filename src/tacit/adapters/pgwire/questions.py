@@ -22,8 +22,8 @@ from tacit.contract.schema import Public
 from tacit.database import Database
 from tacit.errors import ParseError, UnsupportedSqlError
 from tacit.estimate.answer import Answer, Options
-from tacit.sql.bind import GroupKey
 from tacit.sql.columns import Shape, plain_type
+from tacit.sql.keys import GroupKey
 from tacit.sql.modes import Mode
 from tacit.sql.parameters import number_parameters
 from tacit.sql.parse import without_explain

@@ -1,0 +1,170 @@
+-- Questions of product managers and BI tools over a shop.
+SELECT COUNT(*) AS n FROM users
+SELECT country, COUNT(*) AS n FROM users GROUP BY country ORDER BY n DESC LIMIT 3
+SELECT COUNT(*) AS signups FROM users WHERE signup_date >= TIMESTAMP '2025-01-01 00:00:00' AND signup_date < TIMESTAMP '2025-01-10 00:00:00'
+SELECT CAST("users"."signup_date" AS date) AS "signup_date", COUNT(*) AS "count" FROM "users" WHERE "users"."signup_date" >= DATE '2025-01-10' GROUP BY CAST("users"."signup_date" AS date) ORDER BY CAST("users"."signup_date" AS date) ASC
+SELECT DATE_TRUNC('month', "public"."users"."signup_date") AS "signup_date", COUNT(*) AS "count" FROM "public"."users" WHERE ("public"."users"."signup_date" >= DATE_TRUNC('month', DATE '2024-12-14')) GROUP BY DATE_TRUNC('month', "public"."users"."signup_date") ORDER BY DATE_TRUNC('month', "public"."users"."signup_date") ASC
+SELECT "source"."country" AS "country", SUM("source"."one") AS "sum" FROM (SELECT "users"."country" AS "country", 1 AS "one", "users"."plan" AS "plan" FROM "users" WHERE "users"."plan" <> 'free') AS "source" GROUP BY "source"."country" ORDER BY "source"."country" ASC
+SELECT "source"."age_band" AS "age_band", COUNT(*) AS "count" FROM (SELECT FLOOR(("users"."age" / 10.0)) * 10.0 AS "age_band" FROM "users") AS "source" GROUP BY "source"."age_band" ORDER BY "source"."age_band" ASC
+SELECT country AS country, COUNT(*) AS "COUNT(*)" FROM users GROUP BY country ORDER BY "COUNT(*)" DESC LIMIT 1000
+!unsupported-condition SELECT DATE_TRUNC('week', ordered_on) AS __timestamp, SUM(amount) AS "SUM(amount)" FROM orders WHERE ordered_on >= TO_TIMESTAMP('2024-12-11 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') AND ordered_on < TO_TIMESTAMP('2025-01-11 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') GROUP BY DATE_TRUNC('week', ordered_on) ORDER BY "SUM(amount)" DESC LIMIT 10000
+SELECT DATE_TRUNC('day', ordered_on) AS __timestamp, category AS category, COUNT(*) AS count FROM (SELECT * FROM orders WHERE returned = false) AS virtual_table WHERE ordered_on >= '2025-01-01 00:00:00.000000' AND ordered_on < '2025-01-05 00:00:00.000000' GROUP BY DATE_TRUNC('day', ordered_on), category ORDER BY count DESC LIMIT 50000
+SELECT SUM(1) AS "sum:Number of Records:ok", "users"."country" AS "country" FROM "users" "users" GROUP BY 2
+SELECT "users"."country" AS "country", SUM(1) AS "cnt:users:ok" FROM "public"."users" "users" WHERE ("users"."country" IN ('DE','FR')) GROUP BY 1
+SELECT SUM(CAST("orders"."amount" AS DOUBLE PRECISION)) AS "sum:amount:ok", (CASE WHEN "orders"."returned" THEN 'returned' ELSE 'kept' END) AS "calc" FROM "orders" GROUP BY 2
+SELECT COUNT(DISTINCT users.user_id) AS "users.count", users.country AS "users.country" FROM users WHERE (users.plan = 'pro') GROUP BY 2 ORDER BY 1 DESC LIMIT 500
+SELECT DATE(orders.ordered_on) AS "orders.ordered_date", COALESCE(SUM(orders.amount), 0) AS "orders.total_revenue" FROM orders AS orders WHERE ((( orders.ordered_on ) >= ((TIMESTAMP '2024-12-24')) AND ( orders.ordered_on ) < ((TIMESTAMP '2024-12-31')))) GROUP BY 1 ORDER BY 1 DESC FETCH NEXT 500 ROWS ONLY
+SELECT users.country AS "users.country", COALESCE(SUM(orders.amount), 0) AS "orders.revenue", COUNT(*) AS "orders.count" FROM orders LEFT JOIN users ON orders.user_id = users.user_id GROUP BY 1 ORDER BY 2 DESC LIMIT 500
+select "_"."country", "_"."a0" from (select "rows"."country" as "country", count(1) as "a0" from (select "country", "plan" from "public"."users" "$Table") "rows" group by "country") "_" where not "_"."a0" is null
+select "_"."category" as "category", sum("_"."amount") as "a0", avg(cast("_"."amount" as decimal)) as "a1" from "public"."orders" "_" group by "_"."category" limit 1000001
+WITH src_orders AS (SELECT * FROM orders), stg AS (SELECT user_id, amount, category, ordered_on FROM src_orders WHERE NOT returned), final AS (SELECT date_trunc('month', ordered_on) AS order_month, category, SUM(amount) AS revenue, COUNT(*) AS orders FROM stg GROUP BY 1, 2) SELECT * FROM final ORDER BY order_month, category
+WITH monthly AS (SELECT date_trunc('month', ordered_on) AS m, SUM(amount) AS rev FROM orders GROUP BY 1) SELECT m, rev, rev - LAG(rev) OVER (ORDER BY m) AS growth FROM monthly ORDER BY m
+WITH monthly AS (SELECT date_trunc('month', ordered_on) AS m, SUM(amount) AS rev FROM orders GROUP BY 1) SELECT m, rev, 100.0 * (rev - LAG(rev) OVER (ORDER BY m)) / LAG(rev) OVER (ORDER BY m) AS pct FROM monthly ORDER BY m
+WITH this_year AS (SELECT COUNT(*) AS n FROM users WHERE signup_date >= '2025-01-01'), last_year AS (SELECT COUNT(*) AS n FROM users WHERE signup_date < '2025-01-01') SELECT this_year.n AS now, last_year.n AS before, this_year.n * 1.0 / last_year.n AS ratio FROM this_year, last_year
+!unsupported-subquery WITH y25 AS (SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) AS n FROM users WHERE EXTRACT(YEAR FROM signup_date) = 2025 GROUP BY 1), y24 AS (SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) AS n FROM users WHERE EXTRACT(YEAR FROM signup_date) = 2024 GROUP BY 1) SELECT y25.mon, y25.n AS this_year, y24.n AS last_year FROM y25 JOIN y24 USING (mon) ORDER BY 1
+!unsupported-subquery WITH y25 AS (SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) AS n FROM users WHERE EXTRACT(YEAR FROM signup_date) = 2025 GROUP BY 1), y24 AS (SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) AS n FROM users WHERE EXTRACT(YEAR FROM signup_date) = 2024 GROUP BY 1) SELECT a.mon, a.n, b.n AS prev, (a.n - b.n) * 100.0 / b.n AS yoy FROM y25 a JOIN y24 b ON a.mon = b.mon
+SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) FILTER (WHERE EXTRACT(YEAR FROM signup_date) = 2025) AS y25, COUNT(*) FILTER (WHERE EXTRACT(YEAR FROM signup_date) = 2024) AS y24 FROM users GROUP BY 1 ORDER BY 1
+SELECT COUNT(*) AS n FROM users WHERE signup_date >= now() - interval '30 days' -- the clock
+SELECT COUNT(*) AS n FROM users WHERE signup_date >= CURRENT_DATE - 30 -- the clock
+SELECT COUNT(*) AS n FROM users WHERE signup_date BETWEEN '2025-01-01'::date AND '2025-01-31'::date
+SELECT COUNT(*) AS n FROM users WHERE signup_date >= '2025-01-15'::timestamp
+SELECT COUNT(*) AS n FROM users WHERE signup_date >= CAST('2025-01-15' AS DATE) - INTERVAL '1 month'
+SELECT COUNT(*) AS n FROM users WHERE signup_date > date '2025-01-15' + 7
+SELECT plan, AVG(age) AS a1, MEDIAN(age) AS a2, COUNT(age) AS a3, COUNT(*) - COUNT(age) AS missing FROM users GROUP BY plan ORDER BY plan
+SELECT plan, COUNT(*) AS n FROM users GROUP BY plan ORDER BY CASE plan WHEN 'free' THEN 1 WHEN 'basic' THEN 2 ELSE 3 END
+SELECT plan, ROUND(100.0 * COUNT(*) / SUM(COUNT(*)) OVER (), 1) AS pct FROM users GROUP BY plan
+SELECT country, plan, COUNT(*) AS n, ROUND(COUNT(*) * 100.0 / SUM(COUNT(*)) OVER (PARTITION BY country), 2) AS share FROM users GROUP BY country, plan
+SELECT country, n, RANK() OVER (ORDER BY n DESC) AS rk FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY country) t
+SELECT * FROM (SELECT country, plan, COUNT(*) AS n, ROW_NUMBER() OVER (PARTITION BY country ORDER BY COUNT(*) DESC) AS rn FROM users GROUP BY 1, 2) WHERE rn = 1
+!unsupported-window SELECT country, FIRST_VALUE(plan) OVER (PARTITION BY country ORDER BY COUNT(*) DESC) AS top FROM users GROUP BY country, plan
+!unsupported-aggregate SELECT MAX(signup_date) FROM users
+!unsupported-aggregate SELECT MIN(signup_date), MAX(signup_date) FROM users
+!unsupported-aggregate SELECT country, MAX(age) FROM users GROUP BY country
+!unsupported-subquery SELECT MAX(n) FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY country) t
+SELECT MAX(plan) AS plan, COUNT(*) AS n FROM users GROUP BY plan
+SELECT MIN(country) AS country, country AS c, COUNT(*) AS n FROM users GROUP BY country
+SELECT COUNT(*) AS n FROM users WHERE age IN ('20', '22')
+SELECT COUNT(*) AS n FROM users WHERE age >= '18'
+SELECT COUNT(*) AS n FROM users WHERE age = 20.0
+SELECT COUNT(*) AS n FROM users WHERE newsletter = 1
+SELECT COUNT(*) AS n FROM users WHERE newsletter = 'true'
+SELECT COUNT(*) AS n FROM users WHERE newsletter IS TRUE AND plan IN ('basic', 'pro')
+SELECT SUM(CASE WHEN newsletter THEN 1 ELSE 0 END) * 1.0 / COUNT(*) AS rate FROM users
+SELECT AVG(CASE WHEN newsletter THEN 1.0 ELSE 0 END) AS rate, AVG(newsletter::int) AS rate2 FROM users
+SELECT platform, AVG(age) AS a1 FROM users WHERE platform IN ('ios', 'android') GROUP BY platform
+SELECT app_version, COUNT(*) AS n FROM users GROUP BY app_version ORDER BY app_version
+SELECT SPLIT_PART(app_version, '.', 1) AS major, COUNT(*) AS n FROM users GROUP BY 1 ORDER BY 1
+SELECT app_version || ' on ' || platform AS build, COUNT(*) AS n FROM users GROUP BY 1
+!unsupported-subquery SELECT n_orders, COUNT(*) AS people FROM (SELECT user_id, COUNT(*) AS n_orders FROM orders GROUP BY user_id) t GROUP BY n_orders ORDER BY n_orders
+SELECT AVG(total) AS ltv FROM (SELECT user_id, SUM(amount) AS total FROM orders GROUP BY user_id) t
+SELECT country, AVG(total) AS ltv FROM users JOIN (SELECT user_id, SUM(amount) AS total FROM orders GROUP BY user_id) t USING (user_id) GROUP BY country
+!unsupported-subquery SELECT COUNT(*) FROM (SELECT user_id FROM orders GROUP BY user_id HAVING COUNT(*) >= 2) t
+SELECT COUNT(DISTINCT user_id) AS buyers, COUNT(*) AS orders, SUM(amount) / COUNT(DISTINCT user_id) AS arpu FROM orders
+!count-distinct SELECT COUNT(DISTINCT country) FROM users
+SELECT u.country, COUNT(DISTINCT o.user_id) AS buyers FROM users u JOIN orders o ON o.user_id = u.user_id GROUP BY u.country
+SELECT u.country, COUNT(DISTINCT u.user_id) AS users, COUNT(o.user_id) AS orders FROM users u LEFT JOIN orders o USING (user_id) GROUP BY 1
+SELECT COUNT(*) AS n FROM users u WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.user_id = u.user_id)
+SELECT COUNT(*) AS n FROM users u LEFT JOIN orders o ON o.user_id = u.user_id WHERE o.user_id IS NULL
+!unsupported-subquery SELECT COUNT(*) FROM users WHERE user_id IN (SELECT user_id FROM orders WHERE category = 'Books')
+SELECT r.stars, COUNT(*) AS n, AVG(u.age) AS age FROM reviews r JOIN users u USING (user_id) GROUP BY r.stars ORDER BY r.stars
+SELECT u.plan, AVG(r.stars) AS a1 FROM users AS u LEFT JOIN reviews AS r ON u.user_id = r.user_id AND r.verified GROUP BY u.plan
+SELECT category, SUM(amount) AS revenue, SUM(SUM(amount)) OVER () AS total, SUM(amount) / SUM(SUM(amount)) OVER () AS share FROM orders GROUP BY category ORDER BY revenue DESC
+SELECT category, SUM(amount) FILTER (WHERE NOT returned) AS net, SUM(amount) AS gross FROM orders GROUP BY category HAVING SUM(amount) > 100 ORDER BY 2 DESC
+SELECT payment, COUNT(*) AS n FROM orders GROUP BY payment ORDER BY payment NULLS FIRST
+SELECT COALESCE(payment, 'unknown') AS payment, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY n DESC
+SELECT COALESCE(payment, 'unknown') AS payment, COUNT(*) AS n FROM orders GROUP BY payment
+SELECT CASE WHEN amount < 5 THEN 'small' WHEN amount BETWEEN 5 AND 10 THEN 'medium' ELSE 'large' END AS basket, COUNT(*) AS n, AVG(amount) AS a FROM orders GROUP BY basket ORDER BY n
+SELECT p.brand, SUM(p.price) AS list, SUM(o.amount) AS paid FROM orders o JOIN products p ON o.sku = p.sku GROUP BY p.brand ORDER BY paid DESC
+!unsupported-join SELECT p.brand, COUNT(*) FROM orders o LEFT JOIN products p ON o.sku = p.sku GROUP BY 1
+SELECT u.country, p.brand, SUM(o.amount) AS rev FROM orders o JOIN users u USING (user_id) JOIN products p USING (sku) WHERE o.ordered_on >= '2025-01-01' GROUP BY u.country, p.brand ORDER BY rev DESC LIMIT 5
+SELECT strftime(ordered_on, '%Y-%m') AS ym, COUNT(*) AS n FROM orders GROUP BY ym ORDER BY ym
+!unsupported-group SELECT to_char(ordered_on, 'YYYY-MM') AS ym, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 1
+SELECT DAYNAME(ordered_on) AS d, COUNT(*) AS n FROM orders GROUP BY 1
+SELECT EXTRACT(DAYOFWEEK FROM ordered_on) AS dow, AVG(amount) AS a1 FROM orders GROUP BY 1 ORDER BY 1
+SELECT EXTRACT(WEEK FROM ordered_on) AS wk, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 1
+SELECT date_part('year', ordered_on) * 100 + date_part('month', ordered_on) AS yyyymm, COUNT(*) AS n FROM orders GROUP BY 1
+SELECT YEAR(ordered_on) AS y, QUARTER(ordered_on) AS q, SUM(amount) AS a2 FROM orders GROUP BY y, q ORDER BY y, q
+SELECT ordered_on - INTERVAL 1 DAY AS d, COUNT(*) AS n FROM orders WHERE ordered_on > '2025-01-05' GROUP BY 1 ORDER BY 1
+SELECT date_add(ordered_on, INTERVAL 1 DAY) AS d, COUNT(*) AS n FROM orders WHERE ordered_on > '2025-01-05' GROUP BY 1
+SELECT DATE_TRUNC('week', signup_date)::date AS week, COUNT(*) AS signups, SUM(COUNT(*)) OVER (ORDER BY DATE_TRUNC('week', signup_date)::date) AS cumulative FROM users WHERE signup_date >= '2024-12-22' GROUP BY 1 ORDER BY 1
+SELECT month, n, SUM(n) OVER (ORDER BY month) AS running FROM (SELECT date_trunc('month', signup_date) AS month, COUNT(*) AS n FROM users GROUP BY 1) t ORDER BY month
+SELECT month, AVG(n) OVER (ORDER BY month ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS ma3 FROM (SELECT date_trunc('month', signup_date) AS month, COUNT(*) AS n FROM users GROUP BY 1) t ORDER BY month
+SELECT COUNT(*) AS a, COUNT(*) FILTER (WHERE plan = 'pro') AS b, (COUNT(*) FILTER (WHERE plan = 'pro'))::float / COUNT(*) AS conversion FROM users
+SELECT country, COUNT(*) AS total, COUNT(CASE WHEN plan = 'pro' THEN 1 END) AS pros, COUNT(CASE WHEN plan = 'pro' THEN 1 END) * 100.0 / NULLIF(COUNT(*), 0) AS pct FROM users GROUP BY country HAVING COUNT(*) > 10 ORDER BY pct DESC
+SELECT 'users' AS metric, COUNT(*) AS value FROM users UNION ALL SELECT 'orders', COUNT(*) FROM orders UNION ALL SELECT 'revenue', SUM(amount) FROM orders
+!not-a-select SELECT country FROM users EXCEPT SELECT country FROM users WHERE plan = 'pro'
+!unsupported-union SELECT country, COUNT(*) FROM users WHERE plan = 'free' GROUP BY country UNION SELECT country, COUNT(*) FROM users WHERE plan = 'pro' GROUP BY country
+SELECT DISTINCT country FROM users ORDER BY country
+SELECT DISTINCT country, plan FROM users
+!bad-share SELECT quantile_cont(amount, [0.25, 0.5, 0.75]) FROM orders
+SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY amount) AS p50, PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY amount) AS p90 FROM orders
+SELECT category, MEDIAN(amount) AS med FROM orders GROUP BY category HAVING MEDIAN(amount) > 4 ORDER BY med
+!private-rows SELECT u.* FROM users u LIMIT 10
+!private-rows SELECT * FROM users LIMIT 100
+SELECT users.country, users.plan, COUNT(*) cnt FROM users GROUP BY users.country, users.plan HAVING cnt > 50
+SELECT country, COUNT(*) AS country_count FROM users GROUP BY country ORDER BY COUNT(*) DESC, country
+SELECT UPPER(country) AS country, COUNT(*) AS n FROM users GROUP BY country
+SELECT LOWER(country) AS country, COUNT(*) AS n FROM users GROUP BY LOWER(country) ORDER BY 1
+SELECT plan AS country, COUNT(*) AS n FROM users GROUP BY plan
+!not-grouped SELECT plan AS country, COUNT(*) FROM users GROUP BY country
+SELECT age AS plan, COUNT(*) AS n FROM users WHERE plan = 'pro' GROUP BY age ORDER BY plan LIMIT 3
+SELECT count(*) AS "Number of Users (€)" FROM users
+SELECT AVG(age) AS "avg", STDDEV(age) AS "stddev", VARIANCE(age) AS "var" FROM users WHERE age IS NOT NULL
+SELECT CORR(amount, sku) AS a0 FROM orders
+SELECT SUM(amount * 0.19) AS vat, SUM(amount) * 1.19 AS gross, ROUND(SUM(amount) / 1000, 2) AS k FROM orders
+SELECT AVG(amount) - AVG(amount) FILTER (WHERE returned) AS diff FROM orders
+SELECT GREATEST(AVG(amount), 10) AS a0, LEAST(COUNT(*), 100) AS a1 FROM orders
+SELECT country, COUNT(*) AS n FROM users GROUP BY ROLLUP (country) ORDER BY country NULLS LAST
+SELECT country, plan, COUNT(*) AS n, GROUPING(country) AS g FROM users GROUP BY CUBE (country, plan)
+SELECT COALESCE(country, 'Total') AS country, COUNT(*) AS n FROM users GROUP BY ROLLUP (country)
+SELECT country, COUNT(*) AS n FROM users WHERE country != 'US' AND NOT (plan = 'free' OR age < 20) GROUP BY 1
+SELECT COUNT(*) AS n FROM users WHERE (age BETWEEN 18 AND 20) OR (age = 25)
+SELECT COUNT(*) AS n FROM users WHERE age NOT BETWEEN 18 AND 20
+SELECT COUNT(*) AS n FROM users WHERE country NOT IN ('US', 'DE') AND age IS NULL
+!unsupported-subquery SELECT COUNT(*) FROM users WHERE age > (SELECT AVG(age) FROM users)
+SELECT age // 10 * 10 AS decade, COUNT(*) AS n FROM users GROUP BY decade ORDER BY decade
+SELECT CAST(age / 10 AS INTEGER) * 10 AS decade, COUNT(*) AS n FROM users GROUP BY 1 ORDER BY 1
+SELECT FLOOR(amount / 5) * 5 AS bin_floor, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 1
+!unsupported SELECT country, COUNT(*) FROM users TABLESAMPLE 10% GROUP BY country
+!unsupported-aggregate SELECT STRING_AGG(DISTINCT country, ', ') FROM users
+SELECT COUNT(*) AS n FROM users, orders WHERE users.user_id = orders.user_id AND orders.amount > 5
+!unsupported-join SELECT COUNT(*) FROM users NATURAL JOIN orders
+SELECT u.country, SUM(o.amount) AS a1 FROM (SELECT * FROM users WHERE plan = 'pro') AS u INNER JOIN (SELECT * FROM orders WHERE NOT returned) AS o ON u.user_id = o.user_id GROUP BY u.country
+SELECT cohort, COUNT(*) AS size, AVG(CASE WHEN plan <> 'free' THEN 1 ELSE 0 END) AS paid FROM (SELECT date_trunc('quarter', signup_date) AS cohort, plan FROM users) c GROUP BY cohort ORDER BY cohort
+SELECT date_diff('day', DATE '2024-12-22', ordered_on) AS day_n, COUNT(*) AS n FROM orders WHERE ordered_on < '2024-12-25' GROUP BY 1 ORDER BY 1
+!wrong-constant SELECT COUNT(*) AS n FROM users WHERE signup_date = '2025-02-30'
+SELECT COUNT(*) AS n FROM users WHERE EXTRACT(YEAR FROM signup_date) = '2025'
+!wrong-constant SELECT COUNT(*) FROM users WHERE signup_date LIKE '2025-01%'
+SELECT COUNT(*) AS n FROM users WHERE CAST(signup_date AS VARCHAR) LIKE '2025-01%'
+SELECT COUNT(*) AS n FROM users WHERE YEAR(signup_date) = 2025 AND MONTH(signup_date) IN (1, 2, 3)
+SELECT last_day(signup_date) AS month_end, COUNT(*) AS n FROM users GROUP BY 1 ORDER BY 1
+SELECT make_date(2025, 1, 1) AS d, COUNT(*) AS n FROM users
+SELECT epoch(signup_date) AS e, COUNT(*) AS n FROM users GROUP BY 1
+SELECT ANY_VALUE(country) AS country, COUNT(*) AS n FROM users GROUP BY country
+SELECT age + 1 AS age, COUNT(*) AS n FROM users GROUP BY age ORDER BY 1 LIMIT 4
+SELECT plan, country, plan || '/' || country AS both, COUNT(*) AS n FROM users GROUP BY plan, country ORDER BY plan DESC, country
+SELECT CASE WHEN plan = 'free' THEN 'no' ELSE 'yes' END AS pays, plan AS p, COUNT(*) AS n FROM users GROUP BY plan
+SELECT CASE WHEN GROUPING(country) = 1 THEN 'All' ELSE country END AS country, COUNT(*) AS n FROM users GROUP BY ROLLUP (country) ORDER BY n
+SELECT GROUPING(country) + GROUPING(plan) AS lvl, country, plan, COUNT(*) AS n FROM users GROUP BY CUBE (country, plan)
+SELECT app_version, UPPER(app_version) AS v, SPLIT_PART(app_version, '.', 1)::int AS major, COUNT(*) AS n FROM users GROUP BY app_version
+SELECT date_trunc('month', signup_date) AS m, EXTRACT(YEAR FROM date_trunc('month', signup_date)) AS y, strftime(date_trunc('month', signup_date), '%b') AS label, COUNT(*) AS n FROM users GROUP BY 1 ORDER BY 1
+SELECT country, 'x' AS tag, COUNT(*) AS n FROM users GROUP BY country, tag
+SELECT platform, CASE platform WHEN 'web' THEN 'Browser' ELSE 'App' END AS kind, COUNT(*) AS n FROM users GROUP BY platform
+SELECT age / 10 AS d, COUNT(*) AS n FROM users GROUP BY age HAVING COUNT(*) > 60 ORDER BY d
+SELECT newsletter, NOT newsletter AS off, COUNT(*) AS n FROM users GROUP BY newsletter
+SELECT COUNT(*) AS n, current_date AS today FROM users -- the clock
+SELECT FLOOR(age / 10) * 10 || 's' AS decade, COUNT(*) AS n FROM users GROUP BY 1
+SELECT amount // 10 AS b, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 1
+SELECT ROUND(amount / 10) // 2 AS b, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 1
+SELECT FLOOR(age / 7) // 2 AS b, COUNT(*) AS n FROM users GROUP BY 1 ORDER BY 1
+SELECT ROUND(age / 7) AS b, ROUND(age, -1) AS c, COUNT(*) AS n FROM users GROUP BY 1, 2
+SELECT age // 2.0 AS b, COUNT(*) AS n FROM users GROUP BY 1
+SELECT TRUNC(age / 7) || 'x' AS b, TRUNC(age) || 'y' AS c, COUNT(*) AS n FROM users GROUP BY 1, 2
+SELECT CAST(FLOOR(age / 10) * 10 AS INT) || 's' AS decade, COUNT(*) AS n FROM users GROUP BY 1
+SELECT COUNT(UPPER(app_version)) AS n, COUNT(platform || 'x') AS m FROM users
+SELECT amount % 10 AS b, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 1
+SELECT CAST(amount AS VARCHAR) AS b, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 1
+SELECT amount::int // 3 AS b, SUM(FLOOR(amount / 7)) AS n FROM orders GROUP BY 1 ORDER BY 1
+SELECT AVG(n_orders) AS a FROM (SELECT user_id, COUNT(*) AS n_orders FROM orders GROUP BY user_id) t
+SELECT country, plan, CASE WHEN GROUPING(plan) = 1 THEN 'all plans' ELSE plan END AS shown, COUNT(*) AS n FROM users GROUP BY ROLLUP (country, plan)
+SELECT ROUND(age / 7) // 2 AS half, COUNT(*) AS n FROM users GROUP BY 1
