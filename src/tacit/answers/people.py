@@ -12,6 +12,7 @@ import numpy as np
 from sqlglot import exp
 
 from tacit.answers.sums import GroupSums, SumsRequest, fetch_sums
+from tacit.contract.schema import Ordinal
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError, UsageError
 from tacit.estimate.functional import Functional, Vector
@@ -40,19 +41,31 @@ class People:
         self.engine, self.scope, self.rounds = engine, scope, rounds
         self._known: dict[Hashable, Vector] = {}
 
-    def squares(self, totals: Sequence[Total]) -> bool:
-        """Return whether squares of a person's totals have estimates: not with several rows, nor with rounded values.
+    def request(self) -> SumsRequest:
+        """Return an empty request for sums over these people."""
+        return SumsRequest(self._has_products, rounded=self._rounded)
 
-        A report of a randomly rounded value estimates the square of the rounded value, not of the value.
-        """
-        if any(source.service.rows_at_most > 1 for source in self.scope.sources):
-            return False
+    def squares(self, totals: Sequence[Total]) -> bool:
+        """Return whether squares of totals have unbiased estimates: products exist, no value is rounded randomly."""
         read = {i for total in totals for piece in total.pieces for i in piece.functional.attributes}
-        return not any(
-            stored.service.derived or read & {source.first + i for i in stored.service.dithered}
-            for round_ in self.rounds
-            for source, stored in zip(self.scope.sources, round_.stored, strict=True)
-        )
+        return self._has_products and not read & self._rounded.keys()
+
+    @cached_property
+    def _has_products(self) -> bool:
+        """Whether products of a person's totals have estimates: not with several rows, nor rounded to few values."""
+        services = [stored.service for round_ in self.rounds for stored in round_.stored]
+        several = any(source.service.rows_at_most > 1 for source in self.scope.sources)
+        return not several and not any(service.derived for service in services)
+
+    @cached_property
+    def _rounded(self) -> dict[int, int]:
+        """The attributes whose values clients round randomly, with the number of their representatives."""
+        return {
+            source.first + i: attribute.values
+            for source in self.scope.sources
+            for i, attribute in enumerate(source.service.sensitive)
+            if isinstance(attribute, Ordinal) and attribute.dithered
+        }
 
     @property
     def is_exact(self) -> bool:
@@ -75,7 +88,7 @@ class People:
     def error_of(self, terms: Terms, *, superpopulation: bool) -> tuple[float, float]:
         """Return the standard error of a combination of totals, and its degrees of freedom."""
         totals = [total for _, total in terms]
-        request = SumsRequest(self.squares(totals))
+        request = self.request()
         place = request.places(totals)
         sums, _ = fetch_sums(self, request, (), ())
         gradient = np.array([[weight for weight, _ in terms]])

@@ -20,7 +20,7 @@ from tacit.answers.notes import meaning_notes, tier_notes, weak_notes
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People, ReportProvenance, Terms, add_terms
 from tacit.answers.quantiles import PendingQuantile, fetch_quantiles
 from tacit.answers.rows import PendingEstimate, Row, after, finish, pending_of, possible_notes
-from tacit.answers.sums import Fetch, GroupSums, SumsRequest, Values, fetch_sums
+from tacit.answers.sums import Fetch, GroupSums, Values, fetch_sums
 from tacit.errors import TacitError, UnanswerableError
 from tacit.estimate.answer import Answer, Options, shift_text
 from tacit.estimate.estimate import Estimate
@@ -153,7 +153,7 @@ class _Question:
         columns = [bound.formulas(group) for group in groups]
         parts = [leaf for formulas in columns for column in formulas for leaf in leaves(column)]
         plain = [leaf for leaf in parts if isinstance(leaf, Formula)]
-        request = SumsRequest(people.squares([total for formula in plain for total in formula.totals]))
+        request = people.request()
         places = [request.places(formula.totals) for formula in plain]
         fetched = (fetch if request.totals else fetch_sums)(people, request, bound.public, bound.conditions)
         if fetched is None:
@@ -188,7 +188,7 @@ class _Question:
     def by_public_group(self, columns: Sequence[Formula], fetch: Fetch) -> list[dict[Values, PendingEstimate]] | None:
         """Return estimates of columns in each public group; None where ``fetch`` has no sums for them."""
         people, bound = self.people, self.bound
-        request = SumsRequest(people.squares([total for formula in columns for total in formula.totals]))
+        request = people.request()
         places = [request.places(formula.totals) for formula in columns]
         fetched = fetch(people, request, bound.public, bound.conditions)
         if fetched is None:
@@ -274,7 +274,7 @@ def value_of(people: People, formula: Formula, totals: list[float], conditions: 
     """Return the value of a column, given its totals over the people that satisfy public conditions."""
     if not formula.corrects:
         return formula.evaluate(formula.at(totals)).value
-    request = SumsRequest(people.squares(formula.totals))
+    request = people.request()
     place = request.places(formula.totals)
     sums, _ = fetch_sums(people, request, (), conditions)
     return formula.evaluate(_totals_of(people, formula, sums[()], place)).value

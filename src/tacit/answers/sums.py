@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Vector
 from tacit.sql.plan import Plan
 from tacit.sql.printing import print_query
+from tacit.sql.rounded import product_of_means
 from tacit.sql.rounds import Round
 from tacit.sql.scope import LABELS, BoundColumn, Scope
 from tacit.sql.stored_types import StoredTypes
@@ -50,6 +51,8 @@ class SumsRequest:
 
     squares: bool = True
     totals: list[Total] = field(default_factory=list)
+    rounded: Mapping[int, int] = field(default_factory=dict)
+    """Attributes whose values clients round randomly, with the number of their representatives."""
     pairs: dict[tuple[int, int], int] = field(default_factory=dict)
     _places: dict[Any, int] = field(default_factory=dict)
     _same: dict[int, int] = field(default_factory=dict)
@@ -72,17 +75,16 @@ class SumsRequest:
         positions = [self.place(total) for total in totals]
         for (i, left), (j, right) in itertools.product(enumerate(positions), repeat=2):
             if left <= right and (left, right) not in self.pairs:
-                self.pairs[left, right] = self.place(totals[i] * totals[j]) if self.squares else -1
+                self.pairs[left, right] = self._product(totals[i], totals[j])
         self._weigh(totals)
         return positions
 
     def alone(self, total: Total) -> int:
         """Return the index of a total whose error is needed, without products with other totals."""
-        place = self.place(total)
-        if (place, place) not in self.pairs:
-            self.pairs[place, place] = self.place(total * total) if self.squares else -1
-        self._weigh([total])
-        return place
+        return self.places([total])[0]
+
+    def _product(self, left: Total, right: Total) -> int:
+        return self.place(product_of_means(left, right, self.rounded)) if self.squares else -1
 
     def _weigh(self, totals: Sequence[Total]) -> None:
         """Plan the total that scales a planned error."""
