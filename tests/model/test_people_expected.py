@@ -12,10 +12,11 @@ import tacit as tc
 from tacit.cli import main
 from tacit.contract.contract import ServiceContract
 from tacit.contract.layouts import steer as steering
-from tacit.contract.layouts.design import Question, design_sets, design_variances
+from tacit.contract.layouts.design import design_sets, design_variances
 from tacit.contract.layouts.grams import point_gram, range_gram
 from tacit.contract.layouts.limit import least_variance, over_the_limit
 from tacit.contract.layouts.posterior import Prospect
+from tacit.contract.layouts.questions import QuestionClass
 from tacit.contract.layouts.shifted import AttributeShape, family_of
 
 SHAPE = AttributeShape(64, False, True)
@@ -42,7 +43,7 @@ def share(service: ServiceContract, width: int) -> float:
 def test_with_many_people_what_is_left_is_the_variance_of_unbiased_answers() -> None:
     family = family_of(AttributeShape(16, False, True))
     prospect = Prospect({(0,): [(family, family.cells())]}, (0,), {0: True}, 1.0, 1e12)
-    questions = [Question(1.0, {0: range_gram(16, False)})]
+    questions = [QuestionClass(1.0, {0: range_gram(16, False)})]
     designs = design_sets({(0,): [family]}, questions, 1.0)
     prospect.groups[0,] = [np.full(len(family.groups), 1 / len(family.groups))]
     even = [type(one)(one.attributes, one.share, (family,), tuple(prospect.groups[0,])) for one in designs]
@@ -62,7 +63,7 @@ def test_few_people_report_wide_runs_and_single_attributes() -> None:
 def test_unbiased_answers_lose_little_where_they_are_of_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """A million people, epsilon 1: at most `SLACK` and what `FUTILE` adds; the mutant without limits goes farther."""
     families = {own: [family_of(SHAPE) for _ in own] for own in ((0,), (1,), (0, 1))}
-    questions = [Question(1.0, {i: range_gram(64, False) for i in (0, 1)})]
+    questions = [QuestionClass(1.0, {i: range_gram(64, False) for i in (0, 1)})]
 
     def variance(people: int | None) -> float:
         known = None if people is None else (people, [True, True])
@@ -77,7 +78,7 @@ def test_unbiased_answers_lose_little_where_they_are_of_use(monkeypatch: pytest.
 def test_what_is_left_is_less_than_with_views_for_any_number_of_people() -> None:
     families = {own: [family_of(SHAPE) for _ in own] for own in ((0,), (1,), (0, 1))}
     told = {own: [(one, one.cells()) for one in some] for own, some in families.items()}
-    questions = [Question(1.0, {i: range_gram(64, False) for i in (0, 1)})]
+    questions = [QuestionClass(1.0, {i: range_gram(64, False) for i in (0, 1)})]
 
     def error(known: tuple[int, list[bool]] | None) -> float:
         prospect = Prospect(told, (0, 1), {0: True, 1: True}, 0.5, 50_000)
@@ -116,7 +117,7 @@ def test_the_limit_is_that_of_the_whole_matrix_or_a_little_less(epsilon: float) 
 
 def test_no_design_is_below_the_limit_and_contracts_say_how_far_above() -> None:
     families = {(0,): [family_of(SHAPE)]}
-    designs = design_sets(families, [Question(1.0, {0: range_gram(64, False)})], 1.0)
+    designs = design_sets(families, [QuestionClass(1.0, {0: range_gram(64, False)})], 1.0)
     ratios = over_the_limit(designs, [SHAPE], 1.0)
     assert 1 <= ratios["ranges"] < 1.3
     assert ratios["values"] >= 1

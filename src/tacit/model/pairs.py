@@ -225,18 +225,24 @@ def by_class(
     def split(of_classes: Vector) -> Vector:
         return of_classes * shares.reshape(-1, *[1] * (of_classes.ndim - 1))
 
-    def split_margin(axes: tuple[int, ...]) -> Vector:
-        of_classes = split(tables(tuple(axis - 1 for axis in axes if axis)))
-        return of_classes if 0 in axes else of_classes.sum(axis=0)
+    def split_margins(margins: Margins) -> Margins:
+        def of_axes(axes: tuple[int, ...]) -> Vector:
+            of_classes = split(margins(tuple(axis - 1 for axis in axes if axis)))
+            return of_classes if 0 in axes else of_classes.sum(axis=0)
 
-    everybody = (lambda axes: overall(tables(axes))) if callable(tables) else overall(tables)
+        return of_axes
+
+    def overall_margins(margins: Margins) -> Margins:
+        return lambda axes: overall(margins(axes))
+
+    everybody = overall(tables) if isinstance(tables, np.ndarray) else overall_margins(tables)
     yield NoisyTable(places, partitions, everybody, reports.sum() * exact, proportional=proportional)
     if len(shares) > 1:
         precision = (reports / np.maximum(shares, SMALL) ** 2 + SMALL).reshape(-1, *[1] * len(places))
         yield NoisyTable(
             (place, *places),
             (classes, *partitions),
-            split_margin if callable(tables) else split(tables),
+            split(tables) if isinstance(tables, np.ndarray) else split_margins(tables),
             precision * exact,
             split=True,
         )

@@ -263,7 +263,7 @@ class _Place:
     def _of_view(self, view: CompiledView, tables: Vector | Margins, counts: Vector) -> Iterator[NoisyTable]:
         """Yield a view's table and, where rows may be missing, that of presence."""
         extras, shown = self.service.extras, [i for i in view.active if view.levels[i]]
-        if extras:
+        if extras and isinstance(tables, np.ndarray):
             behind = tables.reshape(len(tables), tables.shape[1], -1)[:, -extras:, 0]
             presence = np.concatenate([1 - behind.sum(axis=1, keepdims=True), behind], axis=1)
             place = self.first + len(self.service.service.sensitive)
@@ -274,7 +274,7 @@ class _Place:
             )
         if shown:
             exact = np.ones([1] * len(shown))
-            if extras:
+            if extras and isinstance(tables, np.ndarray):
                 tables, possible = _with_extra_cells(tables, extras)
                 exact = np.where(possible, 1.0, 1 / IMPOSSIBLE)
             partitions = tuple(partition_of(self.service, view, i) for i in shown)
