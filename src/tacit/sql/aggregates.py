@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import partial
 from typing import Literal
 
@@ -92,6 +93,9 @@ def _around(scope: Scope, node: exp.Expr, where: Total, over: Window | None) -> 
     name = str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
     if name in ENDS and len(node.expressions) == 1:
         return end_of(_number_of(scope, node.expressions[0], where, over), ENDS[name])
+    if meant := get_close_matches(name, AGGREGATE_NAMES, 1):
+        message = f"There is no function {name.upper()}. Did you mean {meant[0].upper()}?"
+        raise scope.refusal(message, node, "not-an-aggregate")
     if name in REFUSED_NAMES:
         raise scope.refusal(REFUSED_NAMES[name], node, "unsupported-aggregate")
     message = (
@@ -122,7 +126,8 @@ def _window(scope: Scope, node: exp.Window, over: Window | None) -> Column:
     message = (
         "Of window functions, SUM(COUNT(*)) OVER (…) and SUM(SUM(column)) OVER (…) are supported, with PARTITION BY "
         "and one ORDER BY column of GROUP BY (shares of a total, running totals), SUM and AVG of these with ROWS "
-        "BETWEEN …, LAG and LEAD of aggregates, and ROW_NUMBER, RANK and DENSE_RANK as separate columns."
+        "BETWEEN …, LAG and LEAD of aggregates, and ROW_NUMBER, RANK and DENSE_RANK as separate columns. "
+        "For the first group of each, write QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY COUNT(*) DESC) = 1."
     )
     raise scope.refusal(message, node, "unsupported-window")
 
@@ -255,6 +260,9 @@ def _check_groups(scope: Scope, table: str, *, is_person: bool) -> None:
         )
         raise UnsupportedSqlError(message, code="unsupported-subquery", text=scope.text)
 
+
+AGGREGATE_NAMES = ("avg", "count", "count_if", "median", "mode", "quantile", "stddev", "sum", "variance", "corr")
+"""Names that mistyped functions may have meant."""
 
 ADDED_UP = (exp.Paren, exp.Literal, exp.Null, exp.Neg, exp.Mul, exp.Add, exp.Sub, exp.Case)
 """Expressions that are computed without a table of all values."""

@@ -276,7 +276,8 @@ def _sum_of_groups(
     if not (plain and filtered and is_complete and all(map(is_key, keys))):
         message = (
             "The only supported aggregate of an aggregate is SUM of a COUNT or SUM, grouped by columns of the groups, "
-            "because the number of groups depends on noise. Ask for the groups, and summarise the answer."
+            "because the number of groups depends on noise. Ask for the groups, and summarise the answer: the largest "
+            "is the first with ORDER BY … DESC LIMIT 1. How many rows single people have is not in reports."
         )
         raise _refusal(message, outer.expressions[0], text)
     result = inner.copy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -30,6 +31,9 @@ __all__ = ["GroupKey", "key_of_group", "output_of"]
 ONE_OF_GROUP = (exp.Min, exp.Max, exp.AnyValue, exp.First, exp.Last)
 """Aggregates of a column of GROUP BY that are the column itself."""
 
+
+STAR = re.compile(r"(?:select|,|\.)\s*(\*)", re.IGNORECASE)
+"""A star that stands for columns."""
 
 MOST_LABELS = 10_000
 """Maximum combinations of keys for which labels are listed in advance, to know their type."""
@@ -162,7 +166,8 @@ def _check_computed(scope: Scope, node: exp.Expr) -> exp.Expr:
     """Return an aggregate, or arithmetic of aggregates; refuse anything else before it runs."""
     if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
         message = "Rows are private, and SELECT * would show them. Ask for COUNT(*) … GROUP BY column."
-        raise UnsupportedSqlError(message, code="private-rows", text=scope.text)
+        star = STAR.search(scope.text)
+        raise UnsupportedSqlError(message, code="private-rows", text=scope.text, span=star.span(1) if star else None)
     if isinstance(node, exp.Column):
         attribute = scope.find(node).attribute
         message = f"{attribute.name} is neither in GROUP BY nor in an aggregate. Add it to GROUP BY."

@@ -22,7 +22,7 @@ from tacit.sql.dates import midnight, parse_day, truncate
 from tacit.sql.moments import moment_of
 from tacit.sql.parse import span_of
 from tacit.sql.public import is_list, is_public, literal_of, public_condition
-from tacit.sql.scalars import COMPARISONS
+from tacit.sql.scalars import COMPARISONS, FALSE_WORDS, TRUE_WORDS
 from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.tabulated import tabulate
 from tacit.sql.totals import Total
@@ -265,8 +265,8 @@ def _category(attribute: Categorical, operator: str, literal: tuple[str, bool]) 
     text, is_text = literal
     if unit in PATTERNS and (is_text or not text.isdigit()):
         return _moments(attribute, operator, text)
-    if unit == "boolean" and text in ("0", "1"):
-        text = BOOLEANS[int(text)]
+    if unit == "boolean" and text.lower() in TRUE_WORDS + FALSE_WORDS:
+        text = BOOLEANS[text.lower() in TRUE_WORDS]
     value: Any = text if attribute.has_text else _as_number(text)
     is_ordered = attribute.ordered or (not isinstance(value, str) and attribute.other is None)
     if operator not in ("=", "<>") and not is_ordered:

@@ -17,6 +17,8 @@ from tacit.sql.vectors import kind_of
 
 __all__ = [
     "COMPARISONS",
+    "FALSE_WORDS",
+    "TRUE_WORDS",
     "Function",
     "NotCondition",
     "NotScalar",

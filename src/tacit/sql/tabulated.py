@@ -167,6 +167,15 @@ def _refusal(scope: Scope, node: exp.Expr, code: str) -> TacitError:
             "and insert its value."
         )
         return scope.refusal(message, node, "unsupported-subquery")
+    if isinstance(node, exp.AggFunc):
+        message = (
+            f"{brief_sql(node)} is an aggregate, which a condition or function of single rows cannot use. Write "
+            "conditions on aggregates after HAVING, and arithmetic with them in SELECT."
+        )
+        return scope.refusal(message, node, code)
+    if isinstance(node, exp.Star):
+        message = "A function takes a column; only COUNT takes *. Name a column."
+        return scope.refusal(message, node, code)
     if clock_for(sql_of(node)):
         message = "Here a question must not depend on the current time. Write the day, as in DATE '2026-11-15'."
         return scope.refusal(message, node, code)

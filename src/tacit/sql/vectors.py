@@ -187,8 +187,10 @@ def _tick(attribute: Ordinal, literal: str, *, is_text: bool) -> Fraction:
     except ValueError:
         number = None
     if number is None:
-        wanted = "a date such as '2026-11-15'" if attribute.is_date else "a number"
-        message = f"{attribute.name} must be compared with {wanted}."
+        wanted = f"a date such as '{attribute.low}'" if attribute.is_date else "a number"
+        message = (
+            f"{attribute.name} must be compared with {wanted}; its values are {attribute.low} to {attribute.high}."
+        )
         raise BindError(message, code="wrong-constant")
     return (number - attribute.start) / attribute.unit
 
