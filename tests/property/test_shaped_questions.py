@@ -50,9 +50,10 @@ def is_near(cell: Any, truth: Any) -> bool:
     return abs(value - float(truth)) <= 1e-6 * max(1.0, abs(float(truth)))
 
 
-def is_of_nobody(cell: Any) -> bool:
-    """Return whether an estimate may be of a group that nobody is in."""
-    return is_near(cell, None) or (isinstance(cell, Estimate) and cell.error == 0)
+def is_of_nobody(cells: list[Any]) -> bool:
+    """Return whether a row may be of a group that nobody is in: a count is 0 there, and averages divide 0 by 0."""
+    exact = [isinstance(cell, Estimate) and cell.error == 0 for cell in cells]
+    return all(exact) or any(is_near(cell, None) for cell in cells)
 
 
 def difference(answer: Answer, names: list[str], rows: list[tuple[Any, ...]]) -> str:
@@ -69,7 +70,7 @@ def difference(answer: Answer, names: list[str], rows: list[tuple[Any, ...]]) ->
         same = [true for true in candidates if all(is_near(row[place], true[place]) for place in cells)]
         if same:
             candidates.remove(same[0])
-        elif candidates or not all(is_of_nobody(row[place]) for place in cells):
+        elif candidates or not is_of_nobody([row[place] for place in cells]):
             return f"{[str(cell) for cell in row]}, but {candidates}"
     missing = [row for candidates in expected.values() for row in candidates]
     return f"missing {missing}" if missing else ""
