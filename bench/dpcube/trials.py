@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -79,6 +80,13 @@ class Ranges:
             marks = np.arange(self.records.sizes[i])
             found = found * Functional.of(self.records.sizes, i, (marks >= low[place]) & (marks <= high[place]))
         return found
+
+    def marks(self) -> Iterator[npt.NDArray[np.bool_]]:
+        """Yield each range as a table that says which cells are in it."""
+        for place in range(self.count):
+            inside = np.zeros(self.records.sizes, dtype=bool)
+            inside[tuple(slice(low[place], high[place] + 1) for low, high in self.ends)] = True
+            yield inside
 
     def errors(self, body: Body) -> tuple[Array, Array]:
         """Return absolute and relative errors of a release."""

@@ -172,10 +172,7 @@ def test_what_is_charged_is_epsilon_and_what_is_drawn_is_charged(name: str, epsi
     """The calls of the noise, each one parallel over disjoint parts, add up to the charges, and those to epsilon."""
     tape, ledger = Tape(), central.Ledger(None, epsilon)
     columns = {"uid": range(40), "x": [0, 1, 2, 2] * 10, "c": ["a", "b"] * 20}
-    attributes = SERVICE.sensitive[:1] if name == "multiscale" else SERVICE.sensitive
-    table = {column: columns[column] for column in ("uid", *(attribute.name for attribute in attributes))}
-    service = tc.Service("s", key="uid", attributes=attributes)
-    central.release(table, service, epsilon, method=name, ledger=ledger, source=tape)
+    central.release(columns, SERVICE, epsilon, method=name, ledger=ledger, source=tape)
     drawn = sum((1 / Fraction(scale) for _, scale in tape.asked), Fraction(0))
     assert ledger.spent == ledger.epsilon
     assert drawn <= ledger.epsilon < drawn * (1 + Fraction(1, 2**48))

@@ -1,15 +1,15 @@
-"""Ours for one attribute: noisy counts of a binary tree, split as unevenly as they show.
+"""Ours for one and two attributes: counts of boxes, smaller where people are, divided as unevenly as they show.
 
-Steps       1. The number of people, with a fiftieth of the budget. 2. Runs of values are halved again and again; every
-            third level of this tree, single values included, is counted with noise. The levels share the rest; a
-            coarser one gets 5/4 of the next finer one's share.
-Reading     From the root down, a node's people are divided between its halves: evenly, plus a deviation. How large
-            deviations are is learned, level by level, from the counts themselves: a mixture of normal distributions
-            with scales from 0 to the node's own count, fitted by EM. The deviation is its posterior mean, so that
-            people are spread evenly where the counts show nothing beyond noise, and no count is negative.
-Guarantee   epsilon: nodes of a level hold different people, levels add up; reading is post-processing.
-Error       The posterior variance of all deviations that a question depends on, which are taken as independent, what
-            noise may have hidden, and the variance of the total; more where the counts contradict the prior.
+Steps       1. The number of people, with a fiftieth of the budget. 2. Sixteen boxes are counted, by halving one
+            attribute after another; then each is split into as many as its people allow, up to sixteen (in the last
+            stage, more), and all boxes are counted again, until the number of people allows no finer ones. Stages
+            share the rest: evenly for one attribute, the finer more for several, whose ranges cut more fine boxes.
+Reading     People are divided between the halves of boxes, from the root down (`tacit.central.scatter`): how
+            unevenly is learned from the counts. Splits follow the reading of the stages before.
+Guarantee   epsilon: boxes of a stage hold different people, stages add up; the rest is post-processing.
+Error       The posterior variance of all deviations that a question depends on, which are taken as independent, at
+            least what noise leaves open, and the variance of the total; more where the counts contradict the
+            prior, or where a question splits boxes that were not counted further.
 Reference   Kolaczyk and Nowak 2004 (multiscale priors), Stephens 2017 (mixtures of scales). Against DAWA, which chooses
             even runs with a part of the budget: bench/curator.
 """
@@ -32,6 +32,7 @@ from tacit.central.charges import Charge
 from tacit.central.halving import Halving
 from tacit.central.noise import Ints, Laplace, NoiseSource
 from tacit.central.records import Records
+from tacit.central.scatter import Counted, Division, combine, read
 from tacit.contract.budget import read_fraction
 from tacit.contract.schema import Service
 from tacit.errors import LayoutError
@@ -39,28 +40,24 @@ from tacit.estimate.functional import Functional, Vector
 
 __all__ = ["Multiscale", "NoisyTree", "fits_multiscale"]
 
-MAX_VALUES = 2**20
-"""Limit on the attribute's values: seconds, and 16 MB for a question."""
+MAX_CELLS = 2**20
+"""Limit on the cells: seconds, and 16 MB for a question."""
 
-EVERY = 3
-"""Halvings between two levels that are counted: a fan-out of 8."""
+EVERY = 4
+"""Halvings between two stages, and before the first: a fan-out of 16."""
 
-COARSER = Fraction(5, 4)
-"""Share of a level over that of the next finer one. With 1 instead, tables with few people have up to half more
-error; with 3/2, tables with many people a fifth more."""
+FINEST = 3.0
+"""People times epsilon of a box that is split in two for the last stages; epsilon is what they have left."""
 
-SCALES = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 13)])
-"""Standard deviations of a split in the mixture, over the largest possible one."""
-
-STEPS, LEARNED_FROM = 40, 2**15
-"""Steps of EM, and how many nodes of a level it uses."""
+FINER = {1: Fraction(1), 2: Fraction(8, 5)}
+"""Budget of a stage over that of the stage before: a range in d dimensions cuts 16**((d - 1)/d) times as many boxes,
+whose noise adds up, and the best budgets are as the cube roots of these."""
 
 LEAST_VARIANCE = 1e-9
 """Taken as the variance of noise that budgets in the thousands round to none."""
 
-UNSURE = 1.0
-"""Standard errors by which deviations may be larger than the counts show. With 0, intervals for a thousand
-people held in 0.86 of the cases."""
+COHERENT = 0.3
+"""Least error of an answer that splits the last stage's boxes, over the most that their people can make it wrong."""
 
 MANY_DRAWS = 1e6
 """Equivalent number of draws: posteriors of many deviations together are nearly normal."""
@@ -70,11 +67,9 @@ MOST_CACHED = 8
 
 
 def fits_multiscale(service: Service) -> bool:
-    """Return whether a service has one attribute, with few enough values.
-
-    Halving two attributes in turn was tried: 2.3 times DAWA's error on tables of two, where adaptive has 1.6 times.
-    """
-    return len(service.sensitive) == 1 and service.sensitive[0].size <= MAX_VALUES
+    """Return whether a service has one or two attributes, with few enough cells."""
+    sizes = [attribute.size for attribute in service.sensitive]
+    return len(sizes) in FINER and math.prod(sizes) <= MAX_CELLS
 
 
 @dataclass(frozen=True)
@@ -82,16 +77,16 @@ class Multiscale:
     """The method."""
 
     def charges(self, service: Service, epsilon: Fraction) -> list[Charge]:
-        """Return what it spends; refuse more attributes or values than it takes."""
+        """Return what it spends; refuse more attributes or cells than it takes."""
         if not fits_multiscale(service):
             message = (
-                f"{service.name}: multiscale takes one attribute of at most {MAX_VALUES:,} values. Use "
+                f"{service.name}: multiscale takes one or two attributes of at most {MAX_CELLS:,} cells. Use "
                 "method='adaptive', or method='marginals' for many attributes."
             )
             raise LayoutError(message, code="domain-too-large")
         return [
             Charge(epsilon * TOTAL_SHARE, "release: number of people"),
-            Charge(epsilon * (1 - TOTAL_SHARE), "release: levels of the tree"),
+            Charge(epsilon * (1 - TOTAL_SHARE), "release: boxes, stage by stage"),
         ]
 
     def run(self, records: Records, epsilon: Fraction, source: NoiseSource) -> Body:
@@ -101,14 +96,16 @@ class Multiscale:
     def with_total(self, records: Records, epsilon: Fraction, source: NoiseSource, people: int) -> NoisyTree:
         """Return the noisy tree, given the noisy number of people."""
         tree = NoisyTree(records.sizes, epsilon, people)
-        sums, sizes = tree.halving.sums(records.table()), tree.halving.sizes
-        for depth, law in tree.laws.items():
-            tree.counts[depth] = source.noisy(sums[depth][sizes[depth] > 0].astype(np.int64), law)
+        sums, boxes = tree.halving.sums(records.table()), tree.first_boxes()
+        for law in tree.laws:
+            counts = np.concatenate([sums[depth][nodes] for depth, nodes in boxes.items()])
+            tree.add(boxes, source.noisy(counts.astype(np.int64), law))
+            boxes = tree.next_boxes()
         return tree
 
 
 class NoisyTree:
-    """Noisy counts of some levels of a tree over the values."""
+    """Noisy counts of boxes of a tree, by stage: the boxes of a stage are a partition of the cells."""
 
     kind, unbiased = "multiscale", False
     assumption = (
@@ -118,62 +115,53 @@ class NoisyTree:
 
     def __init__(self, sizes: tuple[int, ...], epsilon: Fraction, people: int) -> None:
         self.sizes, self.epsilon, self.people = sizes, epsilon, people
-        self.halving = Halving(sizes[0])
-        self.counts: dict[int, Ints] = {}
-        depths = range(self.halving.depth, -1 if self.halving.depth == 0 else 0, -EVERY)  # finest first
-        weights = [COARSER**number for number in range(len(depths))]
-        unit = (1 - TOTAL_SHARE) * epsilon / sum(weights)
-        self.laws = {depth: Laplace(weight * unit) for depth, weight in zip(depths, weights, strict=True)}
+        self.halving = Halving(sizes)
+        budget = (1 - TOTAL_SHARE) * epsilon
+        wanted = min(float(self.halving.depth), math.log2(max(1.0, people * float(budget) / FINEST)))
+        stages = 1 + max(0, math.ceil((wanted - EVERY) / EVERY))
+        weights = [FINER[len(sizes)] ** stage for stage in range(stages)]
+        self.laws = [Laplace(budget * weight / sum(weights)) for weight in weights]
         self.total_law = Laplace(TOTAL_SHARE * epsilon)
+        self.stages: list[tuple[dict[int, Ints], Ints]] = []
+        self._counted: list[Counted | None] = [None] * (self.halving.depth + 1)
         self._cached: dict[Hashable, list[Vector]] = {}
 
-    @cached_property
-    def _subtrees(self) -> list[tuple[Vector, Vector]]:
-        """The best count of every node from what was counted in its subtree, and its variance, by depth."""
-        subtrees: list[tuple[Vector, Vector]] = []
-        count = variance = np.zeros(0)
-        for depth in range(self.halving.depth, -1, -1):
-            occupied = self.halving.sizes[depth] > 0
-            if subtrees:
-                count, variance = count[0::2] + count[1::2], variance[0::2] + variance[1::2]
-            if depth in self.counts:
-                counted = np.zeros(len(occupied))
-                counted[occupied] = self.counts[depth]
-                noise = np.where(occupied, max(self.laws[depth].variance, LEAST_VARIANCE), 0.0)
-                count, variance = _combine(count, variance, counted, noise) if subtrees else (counted, noise)
-            subtrees.append((count, variance))
-        return subtrees[::-1]
+    def first_boxes(self) -> dict[int, Ints]:
+        """Return the boxes of the first stage: by depth, their numbers."""
+        depth = min(EVERY, self.halving.depth)
+        return {depth: np.flatnonzero(self.halving.sizes[depth])}
+
+    def add(self, boxes: dict[int, Ints], counts: Ints) -> None:
+        """Add the noisy counts of a stage."""
+        law, start = self.laws[len(self.stages)], 0
+        self.stages.append((boxes, counts))
+        for depth, nodes in boxes.items():
+            count, variance = np.zeros(2**depth), np.where(self.halving.sizes[depth] > 0, np.inf, 0.0)
+            count[nodes], variance[nodes] = counts[start : start + len(nodes)], max(law.variance, LEAST_VARIANCE)
+            before, start = self._counted[depth], start + len(nodes)
+            self._counted[depth] = (count, variance) if before is None else combine(before, (count, variance))
+        self.__dict__.pop("_read", None)
+
+    def next_boxes(self) -> dict[int, Ints]:
+        """Return the boxes of the next stage: those of the last, split as their people allow; none after the last."""
+        left = self.laws[len(self.stages) :]
+        budget, limit = float(sum(law.epsilon for law in left)), EVERY if len(left) > 1 else self.halving.depth
+        split: dict[int, list[Ints]] = {}
+        for depth, nodes in self.stages[-1][0].items() if left else ():
+            people = self._read.people[depth][nodes]
+            halvings = np.floor(np.log2(np.maximum(1.0, people * budget / FINEST)) + 0.5)
+            halvings = np.minimum(halvings, min(limit, self.halving.depth - depth)).astype(np.int64)
+            for times in np.unique(halvings).tolist():
+                parts = (nodes[halvings == times, None] << times) + np.arange(1 << times)
+                split.setdefault(depth + times, []).append(parts.ravel())
+        boxes = {depth: np.sort(np.concatenate(parts)) for depth, parts in sorted(split.items())}
+        return {depth: nodes[self.halving.sizes[depth][nodes] > 0] for depth, nodes in boxes.items()}
 
     @cached_property
-    def _root(self) -> tuple[float, float]:
-        """The number of people and its variance."""
-        count, variance = self._subtrees[0]
-        people, noise = np.array([float(self.people)]), np.array([self.total_law.variance])
-        best, left = _combine(count, variance, people, noise)
-        return max(0.0, float(best[0])), float(left[0])
-
-    @cached_property
-    def _read(self) -> _Reading:
+    def _read(self) -> Division:
         """The tree, read from the root down."""
-        count, unsure = (np.array([number]) for number in self._root)
-        spreads, residuals, noises = list[Vector](), list[Vector](), list[Vector]()
-        for depth in range(self.halving.depth):
-            share, splits = self.halving.shares(depth)
-            (below, noise), even = self._subtrees[depth + 1], share * count
-            deviation, spread, seen, variance = np.zeros((4, len(count)))
-            left, right = noise[0::2][splits], noise[1::2][splits]
-            from_right = count[splits] - below[1::2][splits]
-            seen[splits] = (below[0::2][splits] * right + from_right * left) / (left + right) - even[splits]
-            variance[splits] = left * right / (left + right)
-            widest = np.sqrt((count**2 + unsure) * share * (1 - share))[splits]
-            deviation[splits], spread[splits] = _shrink(seen[splits], variance[splits], widest)
-            first = np.clip(even + deviation, 0.0, count)
-            spreads.append(spread)
-            residuals.append((seen - (first - even)) * splits)
-            noises.append(variance)
-            count = np.stack([first, count - first], axis=1).ravel()
-            unsure = np.stack([share**2 * unsure + spread, (1 - share) ** 2 * unsure + spread], axis=1).ravel()
-        return _Reading(count, spreads, residuals, noises)
+        noise = np.array([self.total_law.variance])
+        return read(self.halving, self._counted, (np.array([float(self.people)]), noise))
 
     @cached_property
     def _table(self) -> SummedTable:
@@ -184,125 +172,113 @@ class NoisyTree:
         return self._table.value(functional)
 
     def _contrasts(self, functional: Functional) -> list[Vector]:
-        """Return how much the answer rises with each node's deviation, by depth; last, with the number of people."""
+        """Return how much the answer rises with each box's deviation, by depth; last, with the number of people."""
         key = functional.key
         if key not in self._cached:
             while len(self._cached) >= MOST_CACHED:
                 self._cached.pop(next(iter(self._cached)))
-            self._cached[key] = self.halving.contrasts(_vector(functional))
+            self._cached[key] = self.halving.contrasts(_cells(functional))
         return self._cached[key]
 
     def covariance(self, left: Functional, right: Functional) -> float:
         """Return the posterior covariance of two answers."""
         *first, mean = self._contrasts(left)
         *second, other_mean = self._contrasts(right)
-        total = float(mean[0] * other_mean[0]) * self._root[1]
+        total = float(mean[0] * other_mean[0]) * float(self._read.variances[0][0])
         return total + sum(dot(a * b, spread) for a, b, spread in zip(first, second, self._read.spreads, strict=True))
 
     def deviation(self, functional: Functional) -> tuple[float, float]:
         """Return the standard error of an estimate, and the equivalent number of equal draws.
 
-        Where the estimate without a prior is further away than twice its own noise, the prior may be wrong about this
-        answer: the error is then half of the difference, if that is more.
+        The square of the difference from the estimate without a prior, less that estimate's noise, estimates the square
+        of what the prior does to this answer: the variance is not below.
         """
-        error, contrasts = math.sqrt(max(0.0, self.covariance(functional, functional))), self._contrasts(functional)
+        contrasts = self._contrasts(functional)
         off = sum(dot(contrast, residual) for contrast, residual in zip(contrasts, self._read.residuals, strict=False))
         noise = sum(
             dot(contrast**2, variance) for contrast, variance in zip(contrasts, self._read.noises, strict=False)
         )
-        return (max(error, abs(off) / 2) if abs(off) > 2 * math.sqrt(noise) else error), MANY_DRAWS
+        variance = max(self.covariance(functional, functional), self._within(functional), off**2 - noise)
+        return math.sqrt(max(0.0, variance)), MANY_DRAWS
+
+    def _within(self, functional: Functional) -> float:
+        """Return the least variance of an answer: inside the last stage's boxes, nothing was counted.
+
+        People may all be where the functional is furthest from its mean over their box, in all boxes that it splits:
+        then it is off by their people times this distance. Boxes also have more people than noise let them show.
+        """
+        numbers = _cells(functional).ravel()[np.argsort(self.halving.leaf)]
+        starts, sizes, people, variance = self._boxes
+        means = np.add.reduceat(numbers, starts) / sizes
+        most, least = np.maximum.reduceat(numbers, starts), np.minimum.reduceat(numbers, starts)
+        furthest = np.maximum(most - means, means - least)
+        return (dot(furthest, people) * COHERENT) ** 2 + dot(furthest**2, variance)
+
+    @cached_property
+    def _boxes(self) -> tuple[Ints, Vector, Vector, Vector]:
+        """The last stage's boxes in the order of leaves: first cells, sizes, people, and variances of these."""
+        boxes = self.stages[-1][0].items()
+        order = np.argsort(np.concatenate([nodes << (self.halving.depth - depth) for depth, nodes in boxes]))
+        sizes, people, variances = (
+            np.concatenate([numbers[depth][nodes] for depth, nodes in boxes])[order]
+            for numbers in (self.halving.sizes, self._read.people, self._read.variances)
+        )
+        return (np.cumsum(sizes) - sizes).astype(np.int64), sizes, people, variances
 
     def cell_estimates(self) -> Vector:
         """Return an estimate for every cell, with an axis for each attribute."""
-        return self._read.leaves[: self.halving.values]
+        return np.asarray(self._read.people[-1][self.halving.leaf].reshape(self.sizes))
 
     def facts(self) -> dict[str, Any]:
         """Return the metadata of a file."""
-        shares = {str(depth): str(law.epsilon) for depth, law in self.laws.items()}
-        return {"tree_epsilon": str(self.epsilon), "people": self.people, "levels": shares}
+        shares = [str(law.epsilon) for law in self.laws]
+        return {"tree_epsilon": str(self.epsilon), "people": self.people, "stages": shares}
 
     def columns(self) -> pa.Table:
-        """Return the counts of all counted levels, one after another, the finest first."""
-        sizes = [len(self.counts[depth]) for depth in self.laws]
-        depths = np.repeat(np.array(list(self.laws), dtype=np.int32), sizes)
-        return pa.table({"depth": depths, "count": np.concatenate([self.counts[depth] for depth in self.laws])})
+        """Return a row for each box and stage: its depth, its number among the boxes of this depth, and its count."""
+        rows = [
+            (np.full(len(nodes), stage), np.full(len(nodes), depth), nodes)
+            for stage, (boxes, _) in enumerate(self.stages)
+            for depth, nodes in boxes.items()
+        ]
+        stage, depth, box = (np.concatenate(column).astype(np.int32) for column in zip(*rows, strict=True))
+        counts = np.concatenate([counts for _, counts in self.stages])
+        return pa.table({"stage": stage, "depth": depth, "box": box, "count": counts})
 
     @classmethod
     def of_file(cls, sizes: tuple[int, ...], facts: Mapping[str, Any], table: pa.Table) -> Self:
         """Return the body stored in a file."""
         tree = cls(sizes, read_fraction(facts["tree_epsilon"]), int(facts["people"]))
-        shares = {int(depth): read_fraction(share) for depth, share in dict(facts["levels"]).items()}
-        tree.laws = {depth: Laplace(shares[depth]) for depth in sorted(shares, reverse=True)}
-        if max(shares) != tree.halving.depth or min(shares) < 0:
-            raise ValueError("levels")
-        depths, counts = np.asarray(table.column("depth")), np.asarray(table.column("count"), dtype=np.int64)
-        for depth in tree.laws:
-            tree.counts[depth] = counts[depths == depth]
-            if len(tree.counts[depth]) != np.count_nonzero(tree.halving.sizes[depth]):
-                raise ValueError(depth)
+        tree.laws = [Laplace(read_fraction(share)) for share in facts["stages"]]
+        stage, depth, box, count = (
+            np.asarray(table.column(name), dtype=np.int64) for name in ("stage", "depth", "box", "count")
+        )
+        for number in range(len(tree.laws)):
+            here = stage == number
+            boxes = {level: box[here & (depth == level)] for level in np.unique(depth[here]).tolist()}
+            if not _is_partition(tree.halving, boxes):
+                raise ValueError(number)
+            tree.add(boxes, count[here])
         return tree
 
 
-@dataclass(frozen=True, eq=False)
-class _Reading:
-    """What the counts say: the people of every leaf; and for every node, by depth, its deviation."""
-
-    leaves: Vector
-    spreads: list[Vector]
-    """Posterior variances of deviations."""
-    residuals: list[Vector]
-    """What the counts alone would add to them."""
-    noises: list[Vector]
-    """Variances of what the counts alone say."""
+def _is_partition(halving: Halving, boxes: dict[int, Ints]) -> bool:
+    """Return whether boxes hold every cell once."""
+    for depth, nodes in boxes.items():
+        if not 0 <= depth <= halving.depth or nodes.min() < 0 or nodes.max() >= 2**depth:
+            return False
+    first = np.concatenate([nodes << (halving.depth - depth) for depth, nodes in boxes.items()])
+    behind = np.concatenate([(nodes + 1) << (halving.depth - depth) for depth, nodes in boxes.items()])
+    cells = sum(float(halving.sizes[depth][nodes].sum()) for depth, nodes in boxes.items())
+    return cells == halving.cells and bool(np.all(np.sort(behind)[:-1] <= np.sort(first)[1:]))
 
 
-def _vector(functional: Functional) -> Vector:
-    """Return what a functional of one attribute is for each value."""
+def _cells(functional: Functional) -> Vector:
+    """Return what a functional is for each cell."""
     total = np.zeros(functional.sizes)
     for term in functional.terms:
-        total += term.coefficient * term.factors.get(0, 1.0)
+        product = np.full([1] * total.ndim, term.coefficient)
+        for axis, vector in term.factors.items():
+            product = product * vector.reshape([-1 if axis == other else 1 for other in range(total.ndim)])
+        total += product
     return total
-
-
-def _combine(first: Vector, variance: Vector, second: Vector, noise: Vector) -> tuple[Vector, Vector]:
-    """Return the estimate of least variance from two independent ones; nodes without values have no noise."""
-    both = np.where(variance + noise > 0, variance + noise, 1.0)
-    return (first * noise + second * variance) / both, variance * noise / both
-
-
-def _shrink(seen: Vector, noise: Vector, widest: Vector) -> tuple[Vector, Vector]:
-    """Return posterior means and variances of deviations, from noisy ones and the largest that each can have."""
-    if not len(seen):
-        return seen, seen
-    prior = np.multiply.outer(widest**2, SCALES**2)
-    both = prior + noise[:, None]
-    logs = -0.5 * (seen[:, None] ** 2 / both + np.log(both))
-    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    sample = likelihood[:: -(-len(seen) // LEARNED_FROM)]
-    flat = np.full(len(SCALES), 1 / len(SCALES))  # one imagined node, so that no scale vanishes where nodes are few
-    mixture = flat
-    for _ in range(STEPS):
-        expected = (_normalise(sample * mixture)).sum(axis=0) + flat
-        mixture = expected / expected.sum()
-    weights, gain = _normalise(likelihood * mixture), prior / both
-    means = gain * seen[:, None]
-    mean = (weights * means).sum(axis=1)
-    within = (weights * gain).sum(axis=1) * noise
-    between = (weights * (means - mean[:, None]) ** 2).sum(axis=1)
-    return mean, within + between + _hidden_variance(seen, noise, widest, float(mixture @ SCALES**2))
-
-
-def _hidden_variance(seen: Vector, noise: Vector, widest: Vector, learned: float) -> Vector:
-    """Return the variance that larger deviations than the learned ones would leave: noise may have hidden them.
-
-    They are as large as one standard error above the mean square of the deviations that were seen allows, and a node's
-    own count limits them.
-    """
-    squares, hidden = float((seen**2 - noise).sum()), math.sqrt(2 * float((noise**2).sum()))
-    possible = min(1.0, (squares + UNSURE * hidden) / max(float((widest**2).sum()), 1e-300))
-    further = max(0.0, possible - learned) * widest**2
-    return np.asarray(further * noise / (further + noise))
-
-
-def _normalise(weights: Vector) -> Vector:
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
