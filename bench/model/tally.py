@@ -38,7 +38,7 @@ def tally(truth: list[float], fitted: list[Any], plain: list[Any], scale: float 
             made["fitted"] += ((one.value - right) / scale) ** 2
             made["plain"] += ((other.value - right) / scale) ** 2
             made["plain_held"] += other.low <= right <= other.high
-            made["width"] += (one.high - one.low + 1e-9) / (other.high - other.low + 1e-9)
+            made["width"] += (one.high - one.low) / (other.high - other.low) if other.high > other.low else 1.0
     return made
 
 
