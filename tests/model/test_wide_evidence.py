@@ -56,7 +56,7 @@ def test_margins_of_wide_views_are_those_of_their_tables(monkeypatch: pytest.Mon
 
 
 def test_fitted_answers_never_make_a_table_of_all_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four attributes took a minute, five and more people hours: each code was looked up in millions of cells."""
+    """Each code was looked up in millions of cells: four attributes had no answer in 28 s."""
     _, db = encoded(20_000)
     decode = reports_module.decode_frequencies
 

@@ -101,11 +101,10 @@ def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: A
         why = f"{cells:,} cells are too many to count; single columns and pairs of them are not"
         return Advice("marginals", why, expected)
     per_cell = rows * float(budget) / cells
+    shown = f"{per_cell:,.0f}" if per_cell >= 10 else f"{per_cell:.2g}"
     if prefers_blue(declared, float(budget), rows):
-        return Advice(
-            "blue", f"{per_cell:,.3g} people times epsilon per cell are enough to estimate every cell", expected
-        )
-    why = f"{per_cell:,.3g} people times epsilon per cell are too few to estimate all {cells:,} cells"
+        return Advice("blue", f"{shown} people times epsilon per cell are enough to estimate every cell", expected)
+    why = f"{shown} people times epsilon per cell are too few to estimate all {cells:,} cells"
     return Advice("multiscale" if prefers_multiscale(declared) else "adaptive", why, expected)
 
 

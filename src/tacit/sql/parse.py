@@ -121,13 +121,12 @@ def parse(text: str, parameters: Sequence[Any] = (), *, now: datetime.datetime |
         message = f"There are {len(statements)} statements. Ask one question at a time."
         raise ParseError(message, code="several-statements")
     [statement] = statements
+    if isinstance(statement, exp.Except | exp.Intersect):
+        name = statement.key.upper()
+        message = f"{name} compares sets of rows, which noise would change. Ask both questions and compare the answers."
+        raise UnsupportedSqlError(message, code="not-a-select")
     if not isinstance(statement, exp.Select):
-        name = statement.key.upper() if isinstance(statement, exp.Except | exp.Intersect) else ""
-        message = (
-            f"{name} compares sets of rows, which noise would change. Ask both questions, and compare the answers."
-            if name
-            else "Only SELECT statements can be answered. Write SELECT … FROM …."
-        )
+        message = "Only SELECT statements can be answered. Write SELECT … FROM …."
         raise UnsupportedSqlError(message, code="not-a-select")
     check_size(statement, text)
     _check_clauses(statement, text, {*CLAUSES, "with_"})
