@@ -56,7 +56,7 @@ whose noise adds up, and the best budgets are as the cube roots of these."""
 LEAST_VARIANCE = 1e-9
 """Taken as the variance of noise that budgets in the thousands round to none."""
 
-COHERENT = 0.3
+COHERENT = 0.5
 """Least error of an answer that splits the last stage's boxes, over the most that their people can make it wrong."""
 
 MANY_DRAWS = 1e6
@@ -198,8 +198,14 @@ class NoisyTree:
         noise = sum(
             dot(contrast**2, variance) for contrast, variance in zip(contrasts, self._read.noises, strict=False)
         )
-        variance = max(self.covariance(functional, functional), self._within(functional), off**2 - noise)
+        counted = self.covariance(functional, functional) - self._hidden_variance(contrasts)
+        variance = max(counted + max(self._hidden_variance(contrasts), self._within(functional)), off**2 - noise)
         return math.sqrt(max(0.0, variance)), MANY_DRAWS
+
+    def _hidden_variance(self, contrasts: list[Vector]) -> float:
+        """Return the part of an answer's posterior variance that comes from boxes whose halves were not counted."""
+        parts = zip(contrasts, self._read.spreads, self._read.noises, strict=False)
+        return sum(dot(contrast**2, spread * (noise == 0)) for contrast, spread, noise in parts)
 
     def _within(self, functional: Functional) -> float:
         """Return the least variance of an answer: inside the last stage's boxes, nothing was counted.
