@@ -15,7 +15,7 @@ users = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 9), tc.C
 collection = tc.Collection(tc.Schema([users]), epsilon=1)
 names = sorted({name for kind in exp.ALL_FUNCTIONS for name in kind.sql_names()})
 assert len(names) > 300
-texts = [f"SELECT {name}({', '.join(['age'] * count)}) FROM users" for name in names for count in (1, 2)]
+texts = [f"SELECT {name}({', '.join(['age'] * count)}) FROM users" for name in names for count in (0, 1, 2, 3)]
 texts += [f"SELECT COUNT(*) FROM users WHERE {name}(state) = 'CA'" for name in names]
 texts += ["ALTER TABLE users ALTER", "COPY users TO 'x'", "CALL f()", "SHOW TABLES", "SET x = 1", "PRAGMA x", "VACUUM"]
 refused = 0

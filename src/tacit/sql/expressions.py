@@ -83,7 +83,10 @@ def compile_expression(node: exp.Expr, places: Callable[[exp.Column], int]) -> F
         return _shift_by_interval(node, read)
     build = FUNCTIONS.get(type(node))
     if build is not None and not any(value for word, value in node.args.items() if word not in ARGUMENTS):
-        return build(node, read)
+        try:
+            return build(node, read)
+        except (KeyError, AttributeError):  # too few arguments
+            raise NotScalar(node) from None
     if isinstance(node, exp.Anonymous):
         return by_name(node, read)
     raise NotScalar(node)
