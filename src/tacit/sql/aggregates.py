@@ -88,7 +88,7 @@ def _number_of(scope: Scope, node: exp.Expr, where: Total, over: Window | None) 
 def _around(scope: Scope, node: exp.Expr, where: Total, over: Window | None) -> Column:
     """Return a function applied to an aggregate."""
     after = wrapper(node)
-    if after is not None:
+    if after is not None and node.this is not None:
         return wrap(_number_of(scope, node.this, where, over), after)
     name = str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
     if name in ENDS and len(node.expressions) == 1:
