@@ -15,15 +15,19 @@ PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 CHECK := tests/structure/test_architecture.py tests/structure/test_glossary.py tests/unit tests/vectors tests/privacy \
   tests/property tests/sql/test_planner_is_exact.py tests/server/test_protocol.py tests/cli/test_start_up.py \
   $(addprefix --ignore=tests/privacy/test_,constant_work.py central_epsilon.py trials.py) \
-  $(addprefix --ignore=tests/unit/test_,batch.py central_planning.py cli.py doctor.py evidence.py proposal.py split.py verdicts.py)
+  $(addprefix --ignore=tests/unit/test_,batch.py central_planning.py cli.py doctor.py drafts.py evidence.py proposal.py split.py verdicts.py wide_views.py) \
+  --ignore=tests/property/test_shaped_questions.py
 
-.PHONY: demo check test test-all hostile engines crashes faults fleet bench lint docs site release lock clean
+.PHONY: demo check quick test test-all hostile engines crashes faults fleet bench lint docs site release lock clean
 
 demo: .venv/run.done
 	@$(BIN)/tacit demo
 
-check: WORKERS := 2  # nothing waits, and a third worker would import everything once more
-check: lint
+check: .venv/dev.done
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line lint quick
+
+quick: WORKERS := 2  # nothing waits, and a third worker would import everything once more
+quick: .venv/dev.done
 	$(PYTEST) $(CHECK)
 
 test: lint .venv/browser.done
