@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from support.shaped_questions import SHAPED, shaped_tables
 from tacit.contract.randomness import insecure_rng
 from tacit.errors import EngineError, ReportError, UnsupportedSqlError, UsageError
 from tacit.testing import identity_collection, reveal
@@ -124,6 +125,18 @@ def test_nobody_is_an_answer() -> None:
     assert answer["n"].value == 0
     assert math.isnan(answer["a"].value)
     assert len(database.sql("SELECT os, COUNT(*) AS n FROM t WHERE os = 'nope' GROUP BY os")) == 0
+
+
+def test_a_quotient_in_a_group_of_nobody_is_not_defined_instead_of_rounding_by_rounding() -> None:
+    collection, database = identity_collection(SHAPED), tc.connect()
+    database.create(collection)
+    database.load(reveal(collection, **shaped_tables()))
+    where = "job IS NULL AND born = '2026-01-27' AND NOT smoker AND mode = 'car' AND class = 3"
+    measures = "COUNT(*) AS n, AVG(cost) AS mean, SUM(cost) / COUNT(*) AS ratio, REGR_SLOPE(age, score) AS slope"
+    answer = database.sql(f"SELECT age, {measures} FROM folk JOIN trips USING (uid) WHERE {where} GROUP BY age")
+    assert len(answer) == 10
+    assert [count.value for count in answer["n"]] == [0] * 10
+    assert all(math.isnan(cell.value) for name in ("mean", "ratio", "slope") for cell in answer[name])
 
 
 def test_texts_that_are_no_numbers_are_left_out_and_counted() -> None:

@@ -45,6 +45,15 @@ class Term:
         """Whether it is a product of zeros and ones, and so its own square."""
         return self.coefficient == 1 and all(((factor == 0) | (factor == 1)).all() for factor in self.factors.values())
 
+    def bound(self, peaks: dict[int, float]) -> float:
+        """Return a limit of its absolute value; ``peaks`` has those of vectors by identity, and gains missing ones."""
+        bound = abs(self.coefficient)
+        for vector in self.factors.values():
+            if id(vector) not in peaks:
+                peaks[id(vector)] = float(np.abs(vector).max())
+            bound *= peaks[id(vector)]
+        return bound
+
     @cached_property
     def vanishes(self) -> bool:
         """Whether the term is zero everywhere."""

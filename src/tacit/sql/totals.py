@@ -112,6 +112,15 @@ class Total:
         """Whether all coefficients are below the limit."""
         return all(abs(term.coefficient) < LARGEST for piece in self.pieces for term in piece.functional.terms)
 
+    def bound(self, peaks: dict[int, float]) -> float:
+        """Return the largest absolute value of a person's part; 0 where a public column is summed: it has no limit.
+
+        ``peaks`` are largest absolute values of vectors by identity, which many totals share.
+        """
+        if any(any(piece.powers.values()) for piece in self.pieces):
+            return 0.0
+        return sum(term.bound(peaks) for piece in self.pieces for term in piece.functional.terms)
+
     def scaled(self, by: float) -> Total:
         """Return the total times a number."""
         return Total(tuple(Piece(p.functional.scaled(by), p.guards, p.powers) for p in self.pieces) if by else ())
