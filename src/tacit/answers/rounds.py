@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.answers.columns import Values
 from tacit.estimate.functional import Vector
 
 if TYPE_CHECKING:
     from tacit.answers.sums import GroupSums
 
-__all__ = ["across_rounds", "effective_over_rounds"]
+__all__ = ["across_rounds", "effective_over_rounds", "without_rounding"]
+
+EMPTY = 1e-13
+"""A total below this share of the people times the largest value of one is rounding: what it adds up cancels."""
 
 
 def across_rounds(sums: GroupSums, gradients: Vector, place: list[int]) -> Vector:
@@ -64,3 +69,22 @@ def effective_over_rounds(parts: Sequence[GroupSums], gradient: Vector, place: l
         roots = [abs(weight) * part.fourths[i] ** 0.25 for weight, i in zip(gradient, place, strict=True)]
         fourths += float(sum(roots)) ** 4
     return squares**2 / fourths if fourths else 0.0
+
+
+def without_rounding(by_group: dict[Values, GroupSums]) -> dict[Values, GroupSums]:
+    """Return groups' sums with zeros for totals that are rounding alone: a quotient of two would be any number."""
+    peaks: dict[int, float] = {}
+    request = next((sums.request for sums in by_group.values()), None)
+    bounds = np.array([total.bound(peaks) for total in request.totals] if request else [])
+    return {values: _without_rounding(sums, EMPTY * max(1, sums.count) * bounds) for values, sums in by_group.items()}
+
+
+def _without_rounding(sums: GroupSums, rounding: Vector) -> GroupSums:
+    empty = (np.abs(sums.totals) < rounding) & (sums.totals != 0)
+    if not empty.any():
+        return sums
+    products = {
+        pair: 0.0 if empty[pair[0]] and abs(value) < rounding[pair[0]] ** 2 else value
+        for pair, value in sums.products.items()
+    }
+    return replace(sums, totals=np.where(empty, 0.0, sums.totals), products=products)

@@ -14,7 +14,7 @@ from sqlglot import exp
 from tacit.answers.code_sums import plan_by_code
 from tacit.answers.code_values import plan_code_values
 from tacit.answers.columns import Values, numbers_of, rows_of
-from tacit.answers.rounds import across_rounds, effective_over_rounds
+from tacit.answers.rounds import across_rounds, effective_over_rounds, without_rounding
 from tacit.contract.panel import Design
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError
@@ -38,9 +38,6 @@ Fetch = Callable[
 RESIDUE = 1e-12
 """Relative difference below which two sums are equal up to rounding: engines add in different orders."""
 
-EMPTY = 1e-13
-"""A total below this share of the people times the largest value of one is rounding: what it adds up cancels."""
-
 MANY_REPORTS = 30
 """Number of reports above which noise never makes all contributions equal."""
 
@@ -60,8 +57,6 @@ class SumsRequest:
     _places: dict[Any, int] = field(default_factory=dict)
     _same: dict[int, int] = field(default_factory=dict)
     """The indices of totals by identity."""
-    _peaks: dict[int, float] = field(default_factory=dict)
-    """The largest absolute value of a vector by identity: groups share the vectors of what they measure."""
 
     def place(self, total: Total) -> int:
         """Return the index of a total."""
@@ -88,10 +83,6 @@ class SumsRequest:
         """Return the index of a total whose error is needed, without products with other totals."""
         return self.places([total])[0]
 
-    def bounds(self) -> Vector:
-        """Return for each total the largest absolute value of a person's part; 0 where a public column is summed."""
-        return np.array([total.bound(self._peaks) for total in self.totals])
-
     def _product(self, left: Total, right: Total) -> int:
         return self.place(product_of_means(left, right, self.rounded)) if self.squares else -1
 
@@ -116,21 +107,6 @@ class GroupSums:
     design: Design | None = None
     """How a panel chose these people."""
     _moments: dict[tuple[int, ...], tuple[Vector, Vector]] = field(default_factory=dict, init=False)
-
-    def without_rounding(self, bounds: Vector) -> GroupSums:
-        """Return the sums with zeros for totals that are rounding alone: a quotient of two of them would be any number.
-
-        ``bounds`` are the largest absolute values of a person's part of each total.
-        """
-        rounding = EMPTY * max(1, self.count) * bounds
-        empty = (np.abs(self.totals) < rounding) & (self.totals != 0)
-        if not empty.any():
-            return self
-        products = {
-            pair: 0.0 if empty[pair[0]] and abs(value) < rounding[pair[0]] ** 2 else value
-            for pair, value in self.products.items()
-        }
-        return replace(self, totals=np.where(empty, 0.0, self.totals), products=products)
 
     def of_panel(self, design: Design) -> GroupSums:
         """Return the sums over all members of a panel, of whom these people are a random sample.
@@ -383,9 +359,7 @@ def over_rounds(by_round: Sequence[dict[Values, GroupSums]], rounds: Sequence[Ro
     """Add up the sums of rounds and tiers; those of a panel refer to all its members."""
     total: dict[Values, GroupSums] = {}
     for by_group, round_ in zip(by_round, rounds, strict=True):
-        bounds = next((sums.request.bounds() for sums in by_group.values()), np.zeros(0))
-        for values, with_rounding in by_group.items():
-            sums = with_rounding.without_rounding(bounds)
+        for values, sums in without_rounding(by_group).items():
             of_round = sums.of_panel(round_.design) if round_.design else sums
             total[values] = total[values].plus(of_round) if values in total else of_round
     return total
