@@ -334,6 +334,16 @@ def test_versions_that_cannot_share_are_refused(address: str, tmp_path: Path) ->
         assert first.query(COUNT)["n"].value == 1
 
 
+def test_a_collector_that_has_just_ended_holds_nobody_up(address: str, tmp_path: Path) -> None:
+    with psycopg.connect(address, autocommit=True) as older:
+        older.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+        ending = threading.Timer(0.3, older.close)
+        ending.start()
+        with collector_here(tmp_path / "new", store=address) as collector:
+            assert told(collector, reports_of(0, 1)) == ["stored"] * 3
+        ending.join()
+
+
 def test_a_quota_counts_the_reports_of_all_collectors(fleet: list[Collector]) -> None:
     for collector in fleet:
         collector.inbox.set_quotas({"s": 25})

@@ -27,6 +27,9 @@ LOCK = 0x7461_6369
 CONNECT_SECONDS = 3
 """Seconds after which an unresponsive server counts as unreachable; readiness must report it within five."""
 
+LOCK_SECONDS = 2
+"""Seconds to wait for the lock: the server releases that of a process shortly after the process has ended."""
+
 IDLE_SECONDS = 10
 """Seconds after which the server ends an idle transaction: its collector may be stopped, and others wait for it."""
 
@@ -49,11 +52,14 @@ def connect(address: str) -> Connection:
 def join(address: str) -> Connection:
     """Return a connection that excludes collectors before version 3, which hold this lock exclusively."""
     connection = connect(address)
-    row = connection.execute("SELECT pg_try_advisory_lock_shared(%s)", [LOCK]).fetchone()
-    if row is None or not row[0]:
+    try:
+        connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
+        connection.execute("SELECT pg_advisory_lock_shared(%s)", [LOCK])
+        connection.execute("RESET lock_timeout")
+    except psycopg.errors.LockNotAvailable:
         connection.close()
         problem = "A collector of an earlier version uses this database alone. Stop it first."
-        raise EngineError(problem, code="store-in-use")
+        raise EngineError(problem, code="store-in-use") from None
     return connection
 
 
