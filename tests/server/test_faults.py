@@ -86,6 +86,7 @@ def test_a_failing_call_loses_nothing_and_is_said(shim: Shim, zygote: Zygote, tm
 
 
 @needs_compiler
+@pytest.mark.long("test_crashes catches the same mutant")
 def test_acknowledging_before_the_commit_is_noticed(shim: Shim, tmp_path: Path) -> None:
     mutation = tmp_path / "mutation.py"
     mutation.write_text(ACKNOWLEDGES_TOO_EARLY, encoding="utf-8")
