@@ -265,7 +265,7 @@ def test_told_to_end_while_it_starts(tmp_path: Path) -> None:
 
 def test_a_reader_who_leaves_does_not_end_it(tmp_path: Path) -> None:
     """`tacit serve … | head -1`: the second line finds nobody, and reports are collected nevertheless."""
-    running = Serving(tmp_path)
+    running = Serving(tmp_path, errors=subprocess.PIPE)
     assert running.process.stdout is not None
     assert running.process.stderr is not None
     running.process.stdout.close()

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -53,17 +54,25 @@ class Serving:
     """A collector in a process of its own."""
 
     def __init__(
-        self, folder: Path, *, program: str = "", collection: tc.Collection = COLLECTION, options: Sequence[str] = ()
+        self,
+        folder: Path,
+        *,
+        program: str = "",
+        collection: tc.Collection = COLLECTION,
+        options: Sequence[str] = (),
+        errors: int = 0,
     ) -> None:
         contract = folder / "contract.json"
         folder.mkdir(parents=True, exist_ok=True)
         contract.write_text(collection.to_json(), encoding="utf-8")
         start = [program] if program else ["-m", "tacit.cli"]
         words = [sys.executable, *start, "serve", str(folder / "store"), str(contract), "--port", "0", *options]
-        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # a pipe that nobody reads would stop it
+        self._errors = None if errors else tempfile.TemporaryFile("w+")  # noqa: SIM115  closed at the end
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors or self._errors, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line.startswith("listening on "), (line, self.process.stderr and self.process.stderr.read())
+        assert line.startswith("listening on "), (line, self._read_errors())
         self.address, self.printed = line.split()[-1], line
 
     def client(self) -> httpx.Client:
@@ -78,11 +87,19 @@ class Serving:
         if self.process.poll() is None:
             os.kill(self.process.pid, how)
         code = self.process.wait(30)
-        for stream in (self.process.stdout, self.process.stderr):
-            assert stream is not None
-            self.printed += "" if stream.closed else stream.read()
+        if (stream := self.process.stdout) is not None and not stream.closed:
+            self.printed += stream.read()
             stream.close()
+        self.printed += self._read_errors()
         return code
+
+    def _read_errors(self) -> str:
+        """Return what was printed to the file of errors, once."""
+        if self._errors is None or self._errors.closed:
+            return ""
+        with self._errors as file:
+            file.seek(0)
+            return file.read()
 
 
 @contextmanager

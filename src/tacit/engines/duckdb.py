@@ -23,7 +23,7 @@ from tacit.engines.duckdb_cursors import Counts, Cursors, count_values, run_stat
 from tacit.engines.duckdb_files import SHUT, UNUSABLE, open_file
 from tacit.engines.failures import REMEDIES, failure_code
 from tacit.engines.statements import codes_of, count_of, dimension_of, insert_rows, rows_of, some_value, unknown_rows
-from tacit.errors import EngineError
+from tacit.errors import EngineError, OverloadedError
 from tacit.sql.report_tables import rolled_up, rollup_without_person
 from tacit.tables.statements import Sql, compose
 
@@ -31,6 +31,9 @@ __all__ = ["SHUT", "DuckDB", "open_duckdb"]
 
 COPIED_ROWS = 1 << 17
 """Rows copied at a time."""
+
+LACKS = ("out-of-memory", "too-many-files")
+"""Codes of failures of this process, which have nothing to do with a file that it writes."""
 
 AS_TEXT = {
     "DOUBLE": "VARCHAR USING CASE WHEN {column} = trunc({column}) AND abs({column}) < 9007199254740992 "
@@ -73,7 +76,7 @@ class DuckDB:
             raise EngineError(message, code="open-to-read") from None
         except (duckdb.Error, OSError) as cause:
             named, code = Path(str(path)).name, failure_code(cause)
-            if code in ("store-in-use", "disk-full", "out-of-memory", "too-many-files", "read-only-store"):
+            if code in ("store-in-use", "disk-full", "read-only-store", *LACKS):
                 message = f"{named!r} cannot be opened ({type(cause).__name__}). {REMEDIES[code]}"
                 raise EngineError(message, code=code) from None
             message = f"{named!r} cannot be opened ({type(cause).__name__}). Name a tacit database or a new file."
@@ -328,6 +331,11 @@ class DuckDB:
                     copy.unregister("incoming")
                 connection.rollback()
         except (duckdb.Error, EngineError) as cause:
+            code = cause.code if isinstance(cause, EngineError) else failure_code(cause)
+            if code in LACKS:
+                raise OverloadedError(
+                    f"The copy cannot be written. {REMEDIES[code]} Then try again.", code=code
+                ) from None
             message = f"The copy cannot be written ({type(cause).__name__}). Name a new file on a disk with free space."
             raise EngineError(message, code="unwritable-file") from None
 

@@ -50,6 +50,7 @@ _SQLITE = {
     "SQLITE_FULL": "disk-full",
     "SQLITE_NOMEM": "out-of-memory",
     "SQLITE_IOERR_NOMEM": "out-of-memory",
+    "SQLITE_IOERR_SHMMAP": "out-of-memory",  # of mapping a file, which fails where no addresses are left
     "SQLITE_READONLY": "read-only-store",
     "SQLITE_PERM": "read-only-store",
     "SQLITE_CORRUPT": "damaged-store",

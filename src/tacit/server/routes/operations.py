@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from tacit.server.archive import export_store
 from tacit.server.http.endpoints import Call, Endpoint, Server
@@ -31,15 +31,44 @@ async def export(server: Server, call: Call) -> Response:
             export_store(server.collector, path, asker=asker)
             return path.open("rb")
 
-    file = await asyncio.to_thread(make_archive)
-    headers = {"Content-Length": str(os.fstat(file.fileno()).st_size)}
-    return StreamingResponse(_pieces(file), media_type="application/zip", headers=headers)
+    return Archive(await asyncio.to_thread(make_archive))
 
 
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
-    with file:
-        while piece := file.read(PIECE):
-            yield piece
+class Archive(Response):
+    """An archive, sent piece by piece; Starlette's own response needs memory for libraries and threads first."""
+
+    media_type = "application/zip"
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        super().__init__(headers={"Content-Length": str(os.fstat(file.fileno()).st_size)})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the archive, unless the client leaves."""
+        del scope
+        with self._file as file:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            gone = asyncio.ensure_future(_wait_until_gone(receive))
+            try:
+                while not gone.done() and (piece := await _read(file)):
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            finally:
+                gone.cancel()
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _wait_until_gone(receive: Receive) -> None:
+    """Return when the client has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _read(file: BinaryIO) -> bytes:
+    """Return the next piece; where no thread can be started, the event loop waits for the disk."""
+    try:
+        return await asyncio.to_thread(file.read, PIECE)
+    except RuntimeError:
+        return file.read(PIECE)
 
 
 async def log(server: Server, call: Call) -> Response:
