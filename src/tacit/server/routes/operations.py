@@ -48,10 +48,11 @@ class Archive(Response):
         del scope
         with self._file as file:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            gone = asyncio.ensure_future(_wait_until_gone(receive))
+            gone, sent = asyncio.ensure_future(_wait_until_gone(receive)), 0
             try:
-                while not gone.done() and (piece := await _read(file)):
+                while not gone.done() and (piece := await _read(file, sent)):
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    sent += len(piece)
             finally:
                 gone.cancel()
             await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -63,12 +64,15 @@ async def _wait_until_gone(receive: Receive) -> None:
         pass
 
 
-async def _read(file: BinaryIO) -> bytes:
-    """Return the next piece; where no thread can be started, the event loop waits for the disk."""
+async def _read(file: BinaryIO, place: int) -> bytes:
+    """Return the piece at a place; where no thread can be started, the event loop waits for the disk.
+
+    A thread may still read the piece afterwards, so reading moves nothing.
+    """
     try:
-        return await asyncio.to_thread(file.read, PIECE)
+        return await asyncio.to_thread(os.pread, file.fileno(), PIECE, place)
     except RuntimeError:
-        return file.read(PIECE)
+        return os.pread(file.fileno(), PIECE, place)
 
 
 async def log(server: Server, call: Call) -> Response:
