@@ -18,7 +18,8 @@ import numpy as np
 
 import tacit as tc
 from tacit.answers import sums
-from tacit.answers.sums import GroupSums, Values
+from tacit.answers.columns import Values
+from tacit.answers.group_sums import GroupSums
 from tacit.contract.panel import Enrolled, Panel
 from tacit.sql.rounds import Round
 

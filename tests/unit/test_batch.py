@@ -68,11 +68,17 @@ def test_batches_read_what_the_decoder_reads(
     right = np.stack([one_by_one(decoder, functional, codes) for functional in functionals], axis=1)
     totals = batch.totals(Tallies(channel, codes, weights), range(len(channel.views)))
     assert np.allclose(totals, weights @ right, rtol=1e-9, atol=1e-9 * np.abs(weights @ right).max())
+    chosen = [1, 4, 5, 9]
+    part = batch.part(chosen)
+    assert part.views <= batch.views
+    assert part.attribute_sets <= batch.attribute_sets
     bounds = np.searchsorted(codes, [*(view.offset for view in channel.views), channel.alphabet])
     for number, view in enumerate(channel.views):
         own = slice(bounds[number], bounds[number + 1])
         added = batch.contributions(number, codes[own] - view.offset)
         assert np.allclose(added, right[own], rtol=1e-9, atol=1e-9 * np.abs(right).max())
+        few = part.contributions(number, codes[own] - view.offset)
+        assert np.allclose(few, right[own][:, chosen], rtol=1e-9, atol=1e-9 * np.abs(right).max())
         if number not in batch.views:
             assert (added == added[:1]).all()
 

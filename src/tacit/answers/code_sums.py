@@ -259,10 +259,9 @@ def plan_by_code(wanted: Plan) -> CodePlan | None:
         weight = [weights.place(total) for _, total in split]
         decoder = stored[side].decoder
         batch = batch_of(decoder, [local for local, _ in split])
-        every = len(squared) == len(split)
-        second = batch if every else batch_of(decoder, [split[i][0] for i in squared])
-        if batch is None or second is None or len(weights.totals) > MOST_COLUMNS:
+        if batch is None or len(weights.totals) > MOST_COLUMNS:
             continue
+        second = batch if len(squared) == len(split) else batch.part(squared)
         plan = replace(wanted, totals=weights.totals, pairs=[])
         code_plan = CodePlan(plan, side, weight, wanted.pairs, batch, (squared, second))
         if code_plan.columns <= MOST_COLUMNS:

@@ -15,9 +15,10 @@ from typing import Any, get_args
 import numpy as np
 
 from tacit.answers.columns import numbers_of
+from tacit.answers.group_sums import SumsRequest
 from tacit.answers.people import People
 from tacit.answers.run import equal_to, value_of
-from tacit.answers.sums import SumsRequest, stored_types
+from tacit.answers.sums import stored_types
 from tacit.encode.reports import column_names
 from tacit.errors import UnknownNameError, UnsupportedSqlError, UsageError
 from tacit.estimate.functional import Vector

@@ -41,12 +41,13 @@ def _interval(
     quantile = t_quantile(0.5 + level / 2, freedom)
     interval = None
     for denominator in formula.denominators:
-        below = denominator(totals)
-        weakness = _weakness(below, covariance, quantile)
+        below, above = denominator(totals), formula.numerator(totals) if formula.numerator else None
+        variances = _variances(above or below, below, covariance)
+        weakness = quantile**2 * variances[2] / below.value**2 if below.value else math.inf
         if math.isnan(weakness) or weakness >= 1:
             return -math.inf, math.inf
-        if weakness > WEAK and formula.numerator:
-            interval = _ratio(formula.numerator(totals), below, covariance, quantile)
+        if weakness > WEAK and above is not None:
+            interval = _fieller(above, below, variances, quantile)
         if weakness > WEAK and formula.moments:
             interval = _spread(formula, totals, covariance, level, freedom)
             if formula.square:
@@ -61,15 +62,18 @@ def _interval(
     return interval
 
 
-def _weakness(below: Dual, covariance: Covariance, quantile: float) -> float:
-    """Return the squared relative margin of a denominator."""
-    return quantile**2 * covariance(below.gradient[None, :]).item() / below.value**2 if below.value else math.inf
-
-
 def _ratio(above: Dual, below: Dual, covariance: Covariance, quantile: float) -> tuple[float, float]:
     """Return Fieller's interval; an infinite one where the denominator may be zero."""
+    return _fieller(above, below, _variances(above, below, covariance), quantile)
+
+
+def _variances(above: Dual, below: Dual, covariance: Covariance) -> tuple[float, float, float]:
+    """Return the variance of the first, the covariance, and the variance of the second."""
     matrix = covariance(np.array([above.gradient, below.gradient]))
-    variances = float(matrix[0, 0]), float(matrix[0, 1]), float(matrix[1, 1])
+    return float(matrix[0, 0]), float(matrix[0, 1]), float(matrix[1, 1])
+
+
+def _fieller(above: Dual, below: Dual, variances: tuple[float, float, float], quantile: float) -> tuple[float, float]:
     return fieller(above.value, below.value, variances, quantile) or (-math.inf, math.inf)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tacit.answers.sums import GroupSums
+from tacit.answers.group_sums import GroupSums
 from tacit.estimate.functional import Vector
 from tacit.sql.shifts import Shifts
 

@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 from sqlglot import exp
 
-from tacit.answers.sums import GroupSums, SumsRequest, fetch_sums
+from tacit.answers.group_sums import GroupSums, SumsRequest
+from tacit.answers.sums import fetch_sums
 from tacit.contract.schema import Ordinal
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError, UsageError

@@ -21,10 +21,11 @@ import numpy.typing as npt
 from sqlglot import exp
 
 from tacit.answers.batches import in_batches
+from tacit.answers.group_sums import GroupSums, SumsRequest
 from tacit.answers.located_tests import LocatedTest, LocatedTests
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People
 from tacit.answers.rows import PendingEstimate
-from tacit.answers.sums import Fetch, GroupSums, SumsRequest, Values, fetch_by_code, fetch_sums
+from tacit.answers.sums import Fetch, Values, fetch_by_code, fetch_sums
 from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.estimate.functional import Vector
 from tacit.estimate.isotonic import isotonic, isotonic_rows

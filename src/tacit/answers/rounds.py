@@ -13,7 +13,7 @@ from tacit.answers.columns import Values
 from tacit.estimate.functional import Vector
 
 if TYPE_CHECKING:
-    from tacit.answers.sums import GroupSums
+    from tacit.answers.group_sums import GroupSums
 
 __all__ = ["across_rounds", "effective_over_rounds", "without_rounding"]
 

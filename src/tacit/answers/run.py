@@ -14,13 +14,14 @@ import numpy as np
 from sqlglot import exp
 
 from tacit.answers.batches import in_batches
+from tacit.answers.group_sums import GroupSums
 from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.labels import label_rows
 from tacit.answers.notes import meaning_notes, tier_notes, weak_notes
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People, ReportProvenance, Terms, add_terms
 from tacit.answers.quantiles import PendingQuantile, fetch_quantiles
 from tacit.answers.rows import PendingEstimate, Row, after, finish, pending_of, possible_notes
-from tacit.answers.sums import Fetch, GroupSums, Values, fetch_sums
+from tacit.answers.sums import Fetch, Values, fetch_sums
 from tacit.errors import TacitError, UnanswerableError
 from tacit.estimate.answer import Answer, Options, shift_text
 from tacit.estimate.estimate import Estimate

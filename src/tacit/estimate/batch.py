@@ -74,13 +74,32 @@ class FunctionalBatch:
         count: int,
         constants: Vector,
         terms: Sequence[TermBatch],
-        attribute_sets: frozenset[tuple[int, ...]],
+        by_attributes: Mapping[tuple[int, ...], Codes],
     ) -> None:
-        self.count, self._constants, self.terms, self.attribute_sets = count, constants, terms, attribute_sets
+        self.count, self._constants, self.terms = count, constants, terms
+        self._by_attributes = by_attributes  # the functionals that have terms over exactly these
         self._besides: dict[frozenset[int], Vector] = {}
         self._of_views: WeakKeyDictionary[Tallies, dict[int, Vector]] = WeakKeyDictionary()
         self._cached: _Cached | None = None
         self._shared: _Cached | None = None
+
+    @property
+    def attribute_sets(self) -> frozenset[tuple[int, ...]]:
+        """The sets of attributes that terms are over."""
+        return frozenset(self._by_attributes)
+
+    def part(self, chosen: Sequence[int]) -> FunctionalBatch:
+        """Return some of the functionals, in increasing order: their terms are not divided and split again."""
+        place = np.full(self.count, -1)
+        place[list(chosen)] = np.arange(len(chosen))
+        places = {attributes: place[owner] for attributes, owner in self._by_attributes.items()}
+        owners = {attributes: new[new >= 0] for attributes, new in places.items()}
+        return FunctionalBatch(
+            len(chosen),
+            self._constants[list(chosen)],
+            [batch.part(place) for batch in self.terms if (place[batch.owner] >= 0).any()],
+            {attributes: owner for attributes, owner in owners.items() if len(owner)},
+        )
 
     def _beside(self, view: int) -> Vector:
         """Return the contribution of terms that do not read a view, equal for all its codes."""
@@ -290,7 +309,8 @@ def _batch_of(decoder: Decoder, functionals: Sequence[Functional]) -> Functional
         for grid, part in parts:
             by_grid.setdefault(grid, []).append(part)
     batches = [batch for grid, parts in by_grid.items() for batch in _batches(grid, Terms.join_terms(parts))]
-    return FunctionalBatch(len(functionals), constants, batches, frozenset(by_attributes))
+    owners = {attributes: np.array(owner) for attributes, (_, owner) in by_attributes.items()}
+    return FunctionalBatch(len(functionals), constants, batches, owners)
 
 
 def variance_shares(decoder: Decoder, attributes: Iterable[tuple[int, ...]]) -> dict[int, float]:

@@ -30,20 +30,28 @@ class Term:
 
     def times(self, other: Term) -> Term:
         """Return the product, attribute by attribute."""
-        shared = {i: self.factors[i] * vector for i, vector in other.factors.items() if i in self.factors}
+        shared = {
+            i: self.factors[i] * vector
+            for i, vector in other.factors.items()
+            if i in self.factors and not (vector is self.factors[i] and i in self._marks)
+        }
         product = Term(self.coefficient * other.coefficient, {**self.factors, **other.factors, **shared})
         if shared:
             return _without_constants(product, shared)
         # known without looking at the vectors again, which every group would do
         product.__dict__["vanishes"] = self.vanishes or other.vanishes
-        if self.is_indicator and other.is_indicator:
-            product.__dict__["is_indicator"] = True
+        product.__dict__["_marks"] = self._marks | other._marks  # they share no attribute but with one vector
         return product
 
-    @cached_property
+    @property
     def is_indicator(self) -> bool:
         """Whether it is a product of zeros and ones, and so its own square."""
-        return self.coefficient == 1 and all(((factor == 0) | (factor == 1)).all() for factor in self.factors.values())
+        return self.coefficient == 1 and len(self._marks) == len(self.factors)
+
+    @cached_property
+    def _marks(self) -> frozenset[int]:
+        """The attributes whose vectors are zeros and ones."""
+        return frozenset(i for i, factor in self.factors.items() if ((factor == 0) | (factor == 1)).all())
 
     def bound(self, peaks: dict[int, float]) -> float:
         """Return a limit of its absolute value; ``peaks`` has those of vectors by identity, and gains missing ones."""

@@ -40,6 +40,23 @@ class TermBatch:
     grid: Grid
     terms: Terms
     _combinations: dict[bytes, tuple[Codes, Codes]] = field(default_factory=dict)
+    _whole: tuple[TermBatch, tuple[Codes, ...]] | None = None
+    """The batch that these terms are a part of, and which of its vectors they take; 1 is the last."""
+
+    def part(self, place: Codes) -> TermBatch:
+        """Return the terms of some functionals, given the new number of each, or -1."""
+        owner = place[self.owner]
+        stays, used, vectors, columns = owner >= 0, [], [], []
+        for k, rows in enumerate(self.vectors):
+            taken, column = np.unique(self.picks[stays, k], return_inverse=True)
+            used.append(np.append(taken, len(rows)))
+            vectors.append(rows[taken])
+            columns.append(column)
+        picks = np.stack(columns, axis=1) if columns else self.picks[stays]
+        terms = Terms(
+            self.terms.attributes, self.coefficients[stays], self.presence[stays], tuple(vectors), picks, owner[stays]
+        )
+        return TermBatch(self.grid, terms, _whole=(self, tuple(used)))
 
     @property
     def coefficients(self) -> Vector:
@@ -125,6 +142,9 @@ class TermBatch:
     @cached_property
     def splits(self) -> list[list[Vector]]:
         """For each attribute and level, the splits of all its vectors as rows, and of 1 as the last."""
+        if self._whole is not None:
+            larger, used = self._whole
+            return [[level[taken] for level in split] for split, taken in zip(larger.splits, used, strict=True)]
         splits = []
         for tree, vectors in zip(self.grid.trees, self.vectors, strict=True):
             rows = np.concatenate([vectors, np.ones((1, vectors.shape[1]))])

@@ -31,6 +31,8 @@ def product_of_means(left: Total, right: Total, rounded: Mapping[int, int]) -> T
     rounded : mapping
         The number of representatives of each attribute that is rounded; NULL follows them.
     """
+    if not rounded:
+        return left * right
     read = [{i for piece in total.pieces for i in piece.functional.attributes} for total in (left, right)]
     added = [
         _differences(left, axis, rounded[axis], step) * _differences(right, axis, rounded[axis], step)
