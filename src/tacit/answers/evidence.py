@@ -228,11 +228,6 @@ class RoundSample:
         """Return whether no view reports two attributes together."""
         return not self.model.together(pair)
 
-    def is_assumed(self, functionals: Sequence[Functional]) -> bool:
-        """Return whether functionals read two attributes that no view reports together: nothing bounds the error."""
-        terms = [sorted(term.factors) for functional in functionals for term in functional.terms]
-        return any(self.is_apart(pair) for attributes in terms for pair in itertools.combinations(attributes, 2))
-
     def names_of(self, face: tuple[int, ...]) -> str:
         """Return the names of attributes."""
         return " × ".join(self.model.attributes[i].name for i in face)

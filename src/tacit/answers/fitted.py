@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tacit.answers.evidence import RoundSample, samples_of
 from tacit.answers.fitted_quantiles import fitted_quantiles, quantile_anchors
 from tacit.answers.labels import label_rows
@@ -24,6 +26,7 @@ from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.truncated import Truncated, open_interval
 from tacit.model.bounds import ratio_bounds
+from tacit.model.hidden import error_of_range
 from tacit.model.stored import Models
 from tacit.sql.bind import Bound
 from tacit.sql.composite import leaves
@@ -41,7 +44,7 @@ ENTROPY = "tables of three attributes and more are the maximum-entropy tables gi
 WIDER = " and from views of three attributes and more"
 ASSUMED = (
     "some columns have no unbiased estimate: attributes that no view reports together are assumed independent given "
-    "the rest (maximum entropy). Their errors come from the fit, and cover neither this assumption nor a poor fit"
+    "the rest (maximum entropy). Their intervals contain whatever the tables that views report leave possible"
 )
 SMOOTHED = (
     "the panel's rounds are fitted together: each is drawn towards its neighbours, so a sudden change looks smaller "
@@ -55,6 +58,9 @@ Its square is multiplied by the share of the data that the fit does not follow: 
 
 BENT = 0.25
 """Margin of the unbiased estimate of a curved column, relative to its value, above which its interval may be skewed."""
+
+AT_ENDS = 2.0
+"""Error of the ends of a hidden range, in errors of the fitted value: of A + B - 1, beside A * B near a quarter."""
 
 MOST_WIDE = 32
 """Columns over several attributes up to which the model's own errors are computed."""
@@ -124,8 +130,8 @@ def _notes(samples: Sequence[RoundSample], sets: Sequence[tuple[int, ...]], fitt
     lines += [ASSUMED] if any(cell.anchor is None for cell in fitted) else []
     alone = {sample.names_of(face) for sample in samples for face in sets if len(face) == 2 and sample.is_apart(face)}
     lines += [
-        f"no view reports {text.replace(' × ', ' and ')} together: they are assumed independent. No error is "
-        "stated, because none would cover that; the interval is the range of possible values (docs/glossary.md#view)"
+        f"no view reports {text.replace(' × ', ' and ')} together: they are assumed independent, and intervals contain "
+        "every dependence (docs/glossary.md#view)"
         for text in sorted(alone)
     ]
     few = [face for face in sets if len(face) < 3]
@@ -168,16 +174,15 @@ def _estimates(
         needed = alone + [place for place in _quickly_known(slopes) if anchors[place] is not None]
         stated[values] = dict(zip(needed, _own_errors([slopes[place] for place in needed], samples), strict=True))
     errors = stated[values]
-    assumed = {
-        place for place in alone if any(s.is_assumed(f) for s, f in zip(samples, functionals_of[place], strict=True))
-    }
+    hidden = dict(zip(alone, _hidden([slopes[place] for place in alone], samples), strict=True))
     return [
         _Fitted(
             value,
-            math.nan if place in assumed else errors.get(place, math.nan),
+            errors.get(place, math.nan),
             people,
             anchors[place],
             bounds[place],
+            hidden=hidden.get(place, (0.0, 0.0)),
             linear=columns[place].is_linear,
             curved=not columns[place].is_linear and columns[place].quotient is None,
         )
@@ -239,6 +244,15 @@ def _own_errors(slopes: Sequence[Sequence[Functional | None]], samples: Sequence
     ]
 
 
+def _hidden(slopes: Sequence[Sequence[Functional | None]], samples: Sequence[RoundSample]) -> list[tuple[float, float]]:
+    """Return by how much columns can be below and above their fitted values, given what views report together."""
+    low, high = np.zeros(len(slopes)), np.zeros(len(slopes))
+    for number, sample in enumerate(samples) if slopes else ():
+        ends = sample.model.hidden([by_sample[number] or Functional((), ()) for by_sample in slopes])
+        low, high = low + sample.model.people * ends[0], high + sample.model.people * ends[1]
+    return list(zip(low.tolist(), high.tolist(), strict=True))
+
+
 @dataclass(frozen=True)
 class _Fitted(PendingEstimate):
     """A column's fitted value, at a level that is not known yet, and the basis of its error.
@@ -249,7 +263,8 @@ class _Fitted(PendingEstimate):
     exceed the unbiased error, all possible values that the unbiased estimate does not exclude are covered instead, or,
     if that is less, what lies within the unbiased error and the difference. So they are for ``curved`` columns, such as
     standard deviations: the error of the fit is that of a tangent, which says little where the curve bends. Where it
-    bends much, only the first of the two holds. Without an unbiased estimate only the fit's own error is known.
+    bends much, only the first of the two holds. Without an unbiased estimate the error is the fit's own, and
+    whatever the tables of views leave possible is covered too: ``hidden`` says how far that is below and above.
     """
 
     value: float
@@ -259,13 +274,20 @@ class _Fitted(PendingEstimate):
     bounds: tuple[float, float]
     linear: bool
     curved: bool
+    hidden: tuple[float, float] = (0.0, 0.0)
 
     def at(self, level: float) -> Estimate:
         """Return the estimate."""
         if self.anchor is None:
             if math.isnan(self.error):
                 return Estimate(self.value, math.nan, self.people, level, interval=self.bounds)
-            return self._with_error(self.error, level, math.inf)
+            unseen = float(error_of_range(*np.array(self.hidden)))
+            margin = t_quantile(0.5 + level / 2, math.inf) * self.error * (AT_ENDS if unseen else 1.0)
+            ends = (
+                self._inside(self.value + self.hidden[0] - margin),
+                self._inside(self.value + self.hidden[1] + margin),
+            )
+            return Estimate(self.value, math.hypot(self.error, unseen), self.people, level, interval=ends)
         anchor = self.anchor.at(level)
         if anchor.error == 0 and anchor.value == anchor.value:
             return Estimate(anchor.value, 0.0, self.people, level)

@@ -96,9 +96,10 @@ class Joint:
 
     def widest_weight(self, functional: Functional) -> float:
         """Return the range of the cells' weights."""
-        return float(np.ptp(self._weights(functional)))
+        return float(np.ptp(self.weights(functional)))
 
-    def _weights(self, functional: Functional) -> Vector:
+    def weights(self, functional: Functional) -> Vector:
+        """Return the weight of every cell."""
         products = (term.coefficient * _outer(self._vectors(term)) for term in functional.terms)
         return sum(products, np.zeros(self.table.shape))
 
@@ -122,7 +123,7 @@ class Joint:
         sets = [*((axis,) for axis in axes), *combinations(axes, 2), *wider]
         inside = {subset: table.sum(axis=_others(subset, table.ndim)) for subset in sets}
         means = {subset: np.zeros(marginal.shape) for subset, marginal in inside.items()}
-        left = self._weights(functional)
+        left = self.weights(functional)
         left = left - float((left * table).sum())
         enough = SETTLED * float(np.abs(left).max())
         for _ in range(ROUNDS):

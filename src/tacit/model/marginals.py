@@ -19,6 +19,7 @@ from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Functional, Vector
 from tacit.model.calm import Calm
 from tacit.model.evidence import Attribute, NoisyTable, Observed, along, observe
+from tacit.model.hidden import error_of_range
 from tacit.model.joint import check_cells
 from tacit.model.model import Model
 from tacit.model.near import conjugate
@@ -41,9 +42,9 @@ FITTED = (
     "post-processed: consistent and never negative, so biased; errors come from the unbiased table "
     "(docs/glossary.md#consistent)"
 )
-NOISE_ONLY = (
-    "errors cover the noise only; attributes that no view reports together are assumed independent given the rest, "
-    "which no error covers"
+ASSUMED = (
+    "no view reports these attributes together: they are assumed independent given the rest. Errors cover the noise "
+    "and whatever the reported tables leave possible"
 )
 
 
@@ -103,11 +104,11 @@ def _post_process(model: Model, attributes: tuple[int, ...], method: str, linear
     errors = np.full(frequencies.shape, np.nan)
     if method == "fit" and frequencies.size <= MOST_ERRORS:
         errors = _errors(model, attributes).reshape(frequencies.shape)
-    return Table(attributes, frequencies, errors, (how, NOISE_ONLY))
+    return Table(attributes, frequencies, errors, (how, ASSUMED))
 
 
 def _errors(model: Model, attributes: tuple[int, ...]) -> Vector:
-    """Return the fit's own error of every cell."""
+    """Return the error of every cell: the fit's own, and what the tables that views report leave open."""
     sizes = tuple(attribute.size for attribute in model.attributes)
     cells = []
     for values in itertools.product(*(range(sizes[i]) for i in attributes)):
@@ -115,7 +116,7 @@ def _errors(model: Model, attributes: tuple[int, ...]) -> Vector:
         for i, value in zip(attributes, values, strict=True):
             cell = cell * Functional.of(sizes, i, np.eye(sizes[i])[value])
         cells.append(cell)
-    return np.array(model.errors(cells))
+    return np.hypot(model.errors(cells), error_of_range(*model.hidden(cells)))
 
 
 def linear_table(attributes: Sequence[Attribute], evidence: Sequence[NoisyTable], wanted: tuple[int, ...]) -> Table:

@@ -22,6 +22,7 @@ from tacit.estimate.functional import Functional, Vector
 from tacit.model.classes import classes
 from tacit.model.entropy import maximum_entropy
 from tacit.model.evidence import Attribute, Cells, NoisyTable, along, indicators, within
+from tacit.model.hidden import hidden_ranges
 from tacit.model.joint import Joint, check_cells, connected_parts, mean_of_term
 from tacit.model.settled import settled_fit
 from tacit.model.smooth import TableAxis
@@ -54,7 +55,6 @@ WEAK = 0.5
 
 AT_ONCE = 64
 """Directions whose errors are computed together."""
-
 Key = tuple[int, ...]
 
 
@@ -158,6 +158,12 @@ class Model:
         holds = indicators(self._cells_of(attribute, ONE_CELLS))
         return fit.errors(np.stack(weights) @ (holds / holds.sum(axis=1, keepdims=True)).T)
 
+    def hidden(self, functionals: Sequence[Functional]) -> tuple[Vector, Vector]:
+        """Return by how much means can be below and above the fitted ones, given only what views report together."""
+        parts = [(place, part) for place, functional in enumerate(functionals) for part in connected_parts(functional)]
+        joints = [(i, self._joint([part]).of(part), part) for i, part in parts if not self.together(part.attributes)]
+        return hidden_ranges(len(functionals), joints, lambda attributes: self.faces(attributes, least=1))
+
     def how(self, attributes: Key) -> str:
         """Return how the table of some attributes was fitted."""
         if not self.together(attributes):
@@ -176,14 +182,14 @@ class Model:
         """Return whether some table of the evidence shows all of these attributes."""
         return any(set(attributes) <= set(shown) for shown in self._shown)
 
-    def faces(self, attributes: Sequence[int]) -> list[Key]:
-        """Return the largest fitted sets of three or more of the attributes that evidence shows together."""
+    def faces(self, attributes: Sequence[int], least: int = 3) -> list[Key]:
+        """Return the largest fitted sets of some attributes, ``least`` or more, that evidence shows together."""
         faces: list[Key] = []
         widest = max((len(shown) for shown in self._shown), default=0)
         cells = {i: int(self._cells_of(i, PAIR_CELLS).max()) + 1 for i in attributes}
-        for size in range(min(widest, len(attributes)), 2, -1):
+        for size in range(min(widest, len(attributes)), least - 1, -1):
             for subset in itertools.combinations(sorted(attributes), size):
-                small = math.prod(cells[i] for i in subset) <= WIDE_CELLS
+                small = size < 3 or math.prod(cells[i] for i in subset) <= WIDE_CELLS
                 if small and self.together(subset) and not any(set(subset) <= set(larger) for larger in faces):
                     faces.append(subset)
         return faces
@@ -349,9 +355,8 @@ class Model:
 
     def _varies(self, attribute: int) -> bool:
         """Return whether an attribute belongs in a table of all attributes."""
-        declared = self.attributes[attribute]
-        is_presence = any(other.presence == attribute for other in self.attributes)
-        return declared.size > 1 and attribute not in self._known and not is_presence and self.together((attribute,))
+        is_known = attribute in self._known or any(other.presence == attribute for other in self.attributes)
+        return self.attributes[attribute].size > 1 and not is_known and self.together((attribute,))
 
     def _joint(self, functionals: Sequence[Functional]) -> Joint:
         """Return a table for some functionals: of all attributes if it is small, else of theirs, or of classes."""

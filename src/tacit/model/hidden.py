@@ -1,0 +1,116 @@
+"""What the margins of a table leave open: the range of a total over all tables with the same margins.
+
+    U = max { w . q : q >= 0, margins of q = margins of p }  =  min { sum_S P_S . f_S : sum_S f_S >= w in every cell }
+
+Any functions f_S of the margins' cells that satisfy the right-hand side give an upper bound, so the search may stop at
+any time. It fits them one by one to the others, first with a soft maximum over the cells that share a margin's cell
+(iterative proportional fitting of a table that leans towards large weights), then with a hard one.
+
+Reference   Dobra and Fienberg 2000 (bounds of cells given margins); Cuturi 2013 (the soft maximum).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tacit.estimate.functional import Functional, Vector
+from tacit.model.joint import Joint
+
+__all__ = ["error_of_range", "hidden_range", "hidden_ranges"]
+
+SHARPNESS = (4.0, 16.0, 64.0, 256.0, 1024.0)
+"""How close the soft maximum is to the maximum, relative to the range of the weights, in order."""
+
+MOST_ROUNDS, LEAST_ROUNDS, WORK = 40, 4, 2**20
+"""Rounds of each sharpness, and cells times rounds up to which there are as many as possible."""
+
+AT_ONCE = 2**18
+"""Cells of tables whose ranges are computed together."""
+
+HARD = 3
+"""Rounds with a hard maximum, which make the functions as small as they can be one by one."""
+
+SMALL = 1e-12
+"""Smallest share of a margin's cell."""
+
+
+def hidden_ranges(
+    count: int,
+    joints: Sequence[tuple[int, Joint, Functional]],
+    reported: Callable[[tuple[int, ...]], Sequence[tuple[int, ...]]],
+) -> tuple[Vector, Vector]:
+    """Return by how much some totals can be below and above the fitted ones, given only the tables that are reported.
+
+    Each has several parts: its place, a table and a functional. ``reported`` returns sets of some attributes.
+    """
+    low, high = np.zeros(count), np.zeros(count)
+    alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[tuple[int, Vector, Vector]]] = {}
+    for place, joint, part in joints:
+        sides = zip(joint.attributes, joint.held, strict=True)
+        shape = tuple(len(held) for i, held in sides if i in part.attributes)  # the others have one class
+        cells = place, joint.table.reshape(shape), joint.weights(part).reshape(shape)
+        alike.setdefault((part.attributes, shape), []).append(cells)
+    for (attributes, shape), parts in alike.items():
+        sets = [tuple(map(attributes.index, face)) for face in reported(attributes)]
+        step = max(1, AT_ONCE // math.prod(shape))
+        for start in range(0, len(parts), step):
+            places, tables, weights = zip(*parts[start : start + step], strict=True)
+            below, above = hidden_range(np.stack(tables), np.stack(weights), sets)
+            np.add.at(low, list(places), below)
+            np.add.at(high, list(places), above)
+    return low, high
+
+
+def hidden_range(table: Vector, weights: Vector, sets: Sequence[tuple[int, ...]]) -> tuple[Vector, Vector]:
+    """Return by how much totals can be below and above those of a table, given its margins over sets of axes.
+
+    Tables and weights may have leading axes, one for each total.
+
+    Examples
+    --------
+    >>> even, all_three = np.full((1, 2, 2, 2), 1 / 8), np.zeros((1, 2, 2, 2))
+    >>> all_three[0, 1, 1, 1] = 1.0
+    >>> low, high = hidden_range(even, all_three, [(0, 1), (0, 2), (1, 2)])
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([-0.125], [0.125])
+    """
+    axes = tuple(range(1, table.ndim))
+    others = [tuple(axis for axis in axes if axis - 1 not in face) for face in sets]
+    margins = [np.maximum(table.sum(axis=other, keepdims=True), SMALL) for other in others]
+    means = (table * weights).sum(axis=axes)
+    high = _above(weights, others, margins) - means
+    low = -_above(-weights, others, margins) - means
+    return np.minimum(low, 0.0), np.maximum(high, 0.0)
+
+
+def error_of_range(low: Vector, high: Vector) -> Vector:
+    """Return the root mean squared distance from 0 of a number of which no more is known than a range around it."""
+    return np.sqrt((low**2 + low * high + high**2) / 3)
+
+
+def _above(weights: Vector, others: Sequence[tuple[int, ...]], margins: Sequence[Vector]) -> Vector:
+    """Return an upper bound of each total."""
+    axes = tuple(range(1, weights.ndim))
+    scale = np.ptp(weights, axis=axes, keepdims=True)
+    scale = np.where(scale > 0, scale, 1.0)
+    functions = [np.zeros(margin.shape) for margin in margins]
+    rounds = min(MOST_ROUNDS, max(LEAST_ROUNDS, WORK // weights[0].size))
+    left = weights.copy()
+    """Weights less all functions."""
+    for sharpness in SHARPNESS:
+        for _ in range(rounds):
+            for place, (other, margin) in enumerate(zip(others, margins, strict=True)):
+                top = left.max(axis=other, keepdims=True)
+                soft = np.log(np.exp((left - top) * (sharpness / scale)).sum(axis=other, keepdims=True) / margin)
+                step = top + soft * (scale / sharpness)
+                functions[place] += step
+                left -= step
+    for _ in range(HARD):
+        for place, other in enumerate(others):
+            step = left.max(axis=other, keepdims=True)
+            functions[place] += step
+            left -= step
+    return np.asarray(sum((f * m).sum(axis=axes) for f, m in zip(functions, margins, strict=True)))
