@@ -19,13 +19,14 @@ from tacit.sql.keys import GroupKey, key_of_group, output_of
 from tacit.sql.modes import Mode
 from tacit.sql.moments import notes_on_clock
 from tacit.sql.outer_joins import check_ignored
-from tacit.sql.parse import sql_of
+from tacit.sql.parse import span_of, sql_of
 from tacit.sql.predicates import condition, conjuncts
 from tacit.sql.public import is_public
 from tacit.sql.quantiles import Quantile
 from tacit.sql.ranks import is_rank
 from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.selection import Selection
+from tacit.sql.stars import BESIDE_STAR
 from tacit.sql.subqueries import has_subquery
 from tacit.sql.totals import Total
 from tacit.sql.windows import AnyWindow, GroupWindow
@@ -175,6 +176,7 @@ class Bound:
 def bind(statement: exp.Select, scope: Scope) -> Bound:
     """Bind a statement to services; refuse unknown names and unsupported expressions."""
     check_ignored(scope, statement)
+    _check_stars(scope, statement)
     where_node = statement.args.get("where")
     where, conditions = condition(scope, where_node.this if where_node else None)
     added_up = any(isinstance(window.this, exp.AggFunc) for window in statement.find_all(exp.Window))
@@ -196,6 +198,19 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
     for node in selection.hidden:
         formula(scope, node, scope.rows, AnyWindow(scope.rows))
     return Bound(scope, statement, where, conditions, keys, outputs, selection)
+
+
+def _check_stars(scope: Scope, statement: exp.Select) -> None:
+    """Refuse a column that a subquery computes under the name of a column that its * has too."""
+    columns = {(s.service.name.lower(), a.name.lower()) for s in scope.sources for a in s.service.attributes}
+    for node in statement.walk():
+        name, tables = node.meta.get(BESIDE_STAR) or ("", ())
+        if any((table, name.lower()) in columns for table in tables):
+            message = (
+                f"SELECT *, … AS {name} has two columns called {name!r}. Give it another name, or write "
+                f"SELECT * REPLACE (… AS {name})."
+            )
+            raise BindError(message, code="ambiguous-column", text=scope.text, span=span_of(node))
 
 
 def _expand_names(scope: Scope, statement: exp.Select, node: exp.Expr) -> exp.Expr:

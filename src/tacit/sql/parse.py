@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -33,12 +33,6 @@ MAX_DEPTH = 32
 
 MAX_BRACKETS = 4
 """Maximum nested brackets of arrays, which no question needs: the parser's time doubles with each."""
-
-CLAUSES = frozenset(
-    {"distinct", "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset"}
-)
-"""Clauses that a question may have; all others are refused by name."""
-
 
 MOST_QUOTED = 100
 """Maximum characters of an expression quoted in a message."""
@@ -129,21 +123,9 @@ def parse(text: str, parameters: Sequence[Any] = (), *, now: datetime.datetime |
         message = "Only SELECT statements can be answered. Write SELECT … FROM …."
         raise UnsupportedSqlError(message, code="not-a-select")
     check_size(statement, text)
-    _check_clauses(statement, text, {*CLAUSES, "with_"})
     statement = flatten(expand(fold_moments(fill(statement, parameters), now)), text)
     check_size(statement, text)
-    _check_clauses(statement, text, CLAUSES)
     return _distinct(statement)
-
-
-def _check_clauses(statement: exp.Select, text: str, known: Collection[str]) -> None:
-    """Refuse unsupported clauses."""
-    for clause, value in statement.args.items():
-        if value and clause not in known:
-            name = clause.strip("_").upper()
-            words = "WITH, SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, QUALIFY, ORDER BY, LIMIT and OFFSET"
-            message = f"{name} is not supported. Use {words}."
-            raise UnsupportedSqlError(message, text=text)
 
 
 def _distinct(statement: exp.Select) -> exp.Select:

@@ -8,10 +8,13 @@ from sqlglot import exp
 
 __all__ = ["expand", "is_histogram"]
 
+WINDOW_PARTS = ("partition_by", "order", "spec")
+
 
 def expand(statement: exp.Select) -> exp.Select:
     """Expand shorthands everywhere in a statement, subqueries included."""
     for select in list(statement.find_all(exp.Select)):
+        _named_windows(select)
         _histogram(select)
         _group_by_all(select)
         _order_by_all(select)
@@ -49,6 +52,21 @@ def _histogram(select: exp.Select) -> None:
     if more:
         select.set("expressions", outputs)
         select.set("group", exp.Group(expressions=[*keys, *(key.copy() for key in more)]))
+
+
+def _named_windows(select: exp.Select) -> None:
+    """Replace OVER name by the window that the WINDOW clause gives this name."""
+    windows = {window.name.lower(): window for window in select.args.get("windows") or []}
+    used = [node for node in select.find_all(exp.Window) if node.alias.lower() in windows and node.this is not None]
+    for node in used if windows else []:
+        named = windows[node.alias.lower()]
+        if node.parent_select is not select or any(node.args.get(word) for word in WINDOW_PARTS):
+            return  # OVER (name ORDER BY …), which is refused
+        for word in WINDOW_PARTS:
+            value = named.args.get(word)
+            node.set(word, [part.copy() for part in value] if isinstance(value, list) else value and value.copy())
+        node.set("alias", None)
+    select.set("windows", None)
 
 
 def _group_by_all(select: exp.Select) -> None:

@@ -168,3 +168,52 @@ SELECT amount::int // 3 AS b, SUM(FLOOR(amount / 7)) AS n FROM orders GROUP BY 1
 SELECT AVG(n_orders) AS a FROM (SELECT user_id, COUNT(*) AS n_orders FROM orders GROUP BY user_id) t
 SELECT country, plan, CASE WHEN GROUPING(plan) = 1 THEN 'all plans' ELSE plan END AS shown, COUNT(*) AS n FROM users GROUP BY ROLLUP (country, plan)
 SELECT ROUND(age / 7) // 2 AS half, COUNT(*) AS n FROM users GROUP BY 1
+-- Subqueries and WITH: nothing of them may be left out of the one SELECT that they become.
+WITH src AS (SELECT * FROM users), clean AS (SELECT user_id, COALESCE(country, 'none') AS country, UPPER(plan) AS plan, age * 2 AS age FROM src), more AS (SELECT *, CASE WHEN age < 42 THEN 'young' ELSE 'old' END AS band FROM clean), final AS (SELECT country, band, COUNT(*) AS people, AVG(age) AS mean FROM more GROUP BY country, band) SELECT * FROM final ORDER BY country, band
+WITH c AS (SELECT UPPER(plan) AS plan, age + 1 AS age FROM users), d AS (SELECT * FROM c WHERE age > 20), e AS (SELECT *, age + 1 AS later FROM d) SELECT plan, AVG(age) AS a, AVG(later) AS b FROM e GROUP BY plan ORDER BY plan
+WITH c AS (SELECT age * 2 AS age, user_id FROM users), d AS (SELECT *, stars + 1 AS more FROM c JOIN reviews USING (user_id)) SELECT AVG(age) AS a, AVG(more) AS m FROM d
+WITH c AS (SELECT UPPER(country) AS country, user_id FROM users), d AS (SELECT c.*, stars FROM c JOIN reviews USING (user_id)) SELECT country, AVG(stars) AS s FROM d GROUP BY country
+SELECT AVG(x.age) AS a FROM (SELECT x.* FROM (SELECT age + 1 AS age FROM users) x) x
+WITH c AS (SELECT * REPLACE (UPPER(country) AS country) FROM users) SELECT country, COUNT(*) AS n FROM c GROUP BY country
+WITH c AS (SELECT * EXCLUDE (age) FROM users), d AS (SELECT * RENAME (country AS land) FROM c) SELECT land, COUNT(*) AS n FROM d GROUP BY land
+!ambiguous-column WITH c AS (SELECT *, UPPER(country) AS country FROM users) SELECT country, COUNT(*) AS n FROM c GROUP BY country
+!ambiguous-column SELECT AVG(x) AS a FROM (SELECT age AS x, age + 1 AS x FROM users) t
+WITH t(p, k) AS (SELECT country, COUNT(*) FROM users GROUP BY country) SELECT p, k FROM t WHERE k > 10 ORDER BY k
+SELECT AVG(b) AS b, AVG(a) AS a FROM (SELECT sku, amount FROM orders) t(a, b)
+WITH params AS (SELECT 20 AS low, 'pro' AS kind, DATE '2025-01-01' AS since) SELECT COUNT(*) AS n FROM users CROSS JOIN params WHERE age > low AND plan <> kind AND signup_date >= params.since
+WITH x AS (SELECT country, platform, COUNT(*) AS n FROM users GROUP BY country, platform) SELECT country, platform, n FROM x QUALIFY ROW_NUMBER() OVER (PARTITION BY country ORDER BY n DESC) = 1
+!unsupported-window SELECT COUNT(*) AS n FROM (SELECT * FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY ordered_on DESC) = 1) t
+!unsupported-window SELECT COUNT(*) AS n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY ordered_on) AS rn FROM orders) t WHERE rn = 1
+!unsupported-subquery SELECT * FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY country ORDER BY n DESC LIMIT 3) t ORDER BY country
+!unsupported-subquery SELECT country, n, SUM(n) OVER () AS total FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY country ORDER BY n DESC LIMIT 3) t
+!unsupported-subquery SELECT country, RANK() OVER (ORDER BY n) AS r FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY country ORDER BY n DESC LIMIT 3) t
+SELECT country, n * 2 AS twice FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY country ORDER BY n DESC LIMIT 3) t
+!unsupported-subquery SELECT d, n, share, LAG(n) OVER (ORDER BY d) AS before FROM (SELECT ordered_on AS d, COUNT(*) AS n, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS share FROM orders GROUP BY 1) t WHERE d > '2025-01-01'
+!unsupported-subquery SELECT country, n FROM (SELECT country, plan, COUNT(*) AS n FROM users GROUP BY country, plan QUALIFY ROW_NUMBER() OVER (PARTITION BY country ORDER BY COUNT(*) DESC) = 1) t QUALIFY RANK() OVER (ORDER BY n DESC) <= 2
+!unsupported-subquery SELECT SUM(n) AS n FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY ROLLUP (country)) t
+!unsupported-subquery SELECT country, n FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY CUBE (country)) t WHERE country IS NOT NULL
+!unsupported-subquery SELECT * FROM (SELECT category, COUNT(*) AS n FROM orders GROUP BY category) t PIVOT (SUM(n) FOR category IN ('Books', 'Food'))
+!unsupported SELECT COUNT(*) AS n FROM (SELECT * FROM users USING SAMPLE 10%) t
+!unsupported-subquery SELECT COUNT(*) AS n FROM (SELECT * FROM users) t TABLESAMPLE 10%
+!unsupported-subquery WITH t AS (SELECT * FROM users) SELECT COUNT(*) AS n FROM t TABLESAMPLE 10 PERCENT
+SELECT x.country, x.n, y.total FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY country) x CROSS JOIN (SELECT COUNT(*) AS total FROM users) y
+SELECT category, SUM(amount) AS m, SUM(SUM(amount)) OVER w AS run FROM orders GROUP BY category WINDOW w AS (ORDER BY category)
+!unsupported-window SELECT category, SUM(SUM(amount)) OVER w AS run FROM orders GROUP BY category
+-- Sums over groups: by functions of their columns, in arithmetic, with FILTER, HAVING and ORDER BY.
+WITH daily AS (SELECT ordered_on, COUNT(*) AS n, SUM(amount) AS spent FROM orders GROUP BY ordered_on) SELECT date_trunc('week', ordered_on) AS week, SUM(n) AS n, SUM(spent) / SUM(n) AS mean FROM daily GROUP BY 1 ORDER BY 1
+WITH daily AS (SELECT ordered_on, COUNT(*) AS n FROM orders GROUP BY ordered_on), weekly AS (SELECT date_trunc('week', ordered_on) AS week, SUM(n) AS n FROM daily GROUP BY 1) SELECT week, n, n - LAG(n) OVER (ORDER BY week) AS more FROM weekly ORDER BY week
+SELECT SUM(n) FILTER (WHERE plan = 'pro') AS pro, SUM(n) AS every FROM (SELECT plan, country, COUNT(*) AS n FROM users GROUP BY plan, country) t
+SELECT country, SUM(n) AS n FROM (SELECT country, plan, COUNT(*) AS n FROM users GROUP BY 1, 2) t GROUP BY country HAVING SUM(n) > 100 ORDER BY SUM(n) DESC
+SELECT y, SUM(n) AS n, SUM(SUM(n)) OVER (ORDER BY y) AS run FROM (SELECT EXTRACT(year FROM signup_date) AS y, plan, COUNT(*) AS n FROM users GROUP BY 1, 2) t GROUP BY y ORDER BY y
+SELECT CASE WHEN age < 21 THEN 'young' ELSE 'old' END AS band, ROUND(100.0 * SUM(n) / 900, 1) AS share FROM (SELECT age, COUNT(*) AS n FROM users GROUP BY age) t GROUP BY 1 ORDER BY 1
+!unsupported-subquery SELECT country, AVG(n) AS n FROM (SELECT country, plan, COUNT(*) AS n FROM users GROUP BY country, plan) t GROUP BY country
+!unsupported-subquery SELECT SUM(n) AS n FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY country HAVING COUNT(*) > 50) t
+-- Joins: parentheses in ON, other names of the key, and columns that a subquery computes behind an outer join.
+SELECT u.plan, COUNT(DISTINCT u.user_id) AS people FROM users u INNER JOIN orders o ON (u.user_id = o.user_id) GROUP BY 1
+SELECT u.plan, COUNT(r.user_id) AS n FROM users u LEFT JOIN reviews r ON ((u.user_id = r.user_id) AND (r.stars > 3)) GROUP BY 1
+SELECT SUM(twice) AS t FROM users u LEFT JOIN (SELECT user_id AS id, stars * 2 AS twice FROM reviews WHERE verified) r ON r.id = u.user_id
+!unsupported-subquery SELECT flag, COUNT(*) AS n FROM users LEFT JOIN (SELECT user_id, 1 AS flag FROM reviews) r USING (user_id) GROUP BY flag
+!unsupported-subquery SELECT SUM(flag) AS n FROM users LEFT JOIN (SELECT user_id, 1 AS flag FROM reviews) r USING (user_id)
+!unsupported-subquery SELECT COUNT(*) AS n FROM users u LEFT JOIN (SELECT user_id, stars IS NULL AS none FROM reviews) r USING (user_id) WHERE none
+!unsupported-subquery WITH s AS (SELECT user_id, CASE WHEN stars > 3 THEN 'good' ELSE 'bad' END AS kind FROM reviews) SELECT kind, COUNT(*) AS n FROM users LEFT JOIN s USING (user_id) GROUP BY kind
+!unsupported-subquery SELECT plan, AVG(paid) AS a FROM users LEFT JOIN (SELECT user_id, COALESCE(amount, 3) AS paid FROM orders) o USING (user_id) GROUP BY plan
