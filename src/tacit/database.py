@@ -15,7 +15,7 @@ from tacit.answers.crowds import ClassSizes, Crowds
 from tacit.answers.dictionaries import read_dictionaries, store_dictionaries
 from tacit.answers.enrolment import Enrolments
 from tacit.answers.fitted import Models, run_consistent
-from tacit.answers.loading import batch_of
+from tacit.answers.loading import batches_of
 from tacit.answers.people import People
 from tacit.answers.question import Question
 from tacit.answers.run import explain_answer, run
@@ -173,7 +173,7 @@ class Database:
         if not isinstance(reports, Mapping):
             message = "Reports are a dict of Arrow tables, one for each service, as Collection.encode returns them."
             raise ReportError(message, code="wrong-columns")
-        batches = [batch_of(self._catalog, name, table, key) for name, table in reports.items()]
+        batches = batches_of(self._catalog, self._engine, reports, key)
         refused = self._crowds.change(partial(self._engine.append, batches), [batch.table for batch in batches])
         self._watch.note_growth(batches)
         if progress is not None:

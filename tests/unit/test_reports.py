@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ def compiled(name: str) -> ServiceContract:
     return COLLECTION.contract[name]
 
 
-def encoded() -> dict[str, pa.Table]:
-    columns = {"uid": PEOPLE, "state": ["CA", "NY", "NY"], "age": [1, 2, 3]}
+def encoded(people: Sequence[Any] = PEOPLE) -> dict[str, pa.Table]:
+    columns = {"uid": people, "state": ["CA", "NY", "NY"], "age": [1, 2, 3]}
     users = columns | {"os": ["ios", "web", "ios"]}
     return COLLECTION.encode(users=users, orders=columns, rng=tc.insecure_rng(1))
 
@@ -95,3 +96,19 @@ def test_a_table_shows_nothing_of_its_people() -> None:
     shown = repr(ReportTable(COLLECTION.id, compiled("users"), encoded()["users"]))
     assert "9 rows" in shown
     assert not any(person in shown for person in PEOPLE)
+
+
+@pytest.mark.parametrize(("first", "then"), [([1, 2, 3], ["01", "02", "03"]), (["1", "2", "3"], [1, 2, 3])])
+@pytest.mark.parametrize("services", [("users", "users"), ("users", "orders"), ("orders", "users")])
+def test_keys_have_one_type_over_loads_and_services(
+    first: list[Any], then: list[Any], services: tuple[str, str]
+) -> None:
+    """Compared as numbers, '01' was the person 1; odd texts made every join of the database fail afterwards."""
+    db = tc.connect()
+    db.create(COLLECTION)
+    before, after = services
+    assert db.load({before: encoded(first)[before]})[before].stored
+    with pytest.raises(ReportError, match=rf"{after}\.uid: keys are .* reports of {before} are") as refused:
+        db.load({after: encoded(then)[after]})
+    assert refused.value.code == "reports-do-not-fit"
+    assert not any(str(key) in str(refused.value) for key in then), "no key is repeated"

@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pyarrow as pa
 
 from tacit.answers.catalog import C, Catalog
 from tacit.encode.assigned import assignment_of
 from tacit.encode.reports import ReportTable, report_table
-from tacit.engines.base import ReportBatch
+from tacit.engines.base import Engine, ReportBatch
 from tacit.errors import ReportError
 
-__all__ = ["batch_of"]
+__all__ = ["batches_of"]
+
+NUMBERS, TEXT = "whole numbers", "text"
+"""What keys are, in words."""
 
 
-def batch_of(catalog: Catalog[C], name: str, table: pa.Table | ReportTable, key: str | None) -> ReportBatch:
-    """Return a batch to store; refuse reports of unknown collections, and reports that break a contract's rules.
+def batches_of(
+    catalog: Catalog[C], engine: Engine, reports: Mapping[str, pa.Table | ReportTable], key: str | None
+) -> list[ReportBatch]:
+    """Return the batches to store; refuse reports that break a contract's rules, or whose keys have another type."""
+    batches, kinds = [], dict[str, str]()
+    for name, table in reports.items():
+        collection, batch = _batch_of(catalog, name, table, key)
+        if not batch.is_collected:  # a collector's keys are text
+            _check_key(engine, [collection, *catalog.other_tiers(collection)], batch, kinds)
+        batches.append(batch)
+    return batches
+
+
+def _check_key(engine: Engine, tiers: Sequence[C], batch: ReportBatch, kinds: dict[str, str]) -> None:
+    """Refuse a key of another type than the same people's other reports: engines would compare texts as numbers."""
+    name, key = batch.service.name, batch.service.key
+    kind = NUMBERS if pa.types.is_integer(batch.reports.schema.field(key).type) else TEXT
+    for collection, service in [(tier, service) for tier in tiers for service in tier.schema.services]:
+        table = report_table(collection.id, service.name)
+        if table not in kinds and engine.has_table(table):
+            kinds[table] = TEXT if service.key in engine.text_columns(table) else NUMBERS
+        if (stored := kinds.get(table, kind)) != kind:
+            problem = f"{name}.{key}: keys are {kind}, and those of the reports of {service.name} are {stored}."
+            raise ReportError(f"{problem} Use one type for the person's key.", code="reports-do-not-fit")
+    kinds[batch.table] = kind
+
+
+def _batch_of(catalog: Catalog[C], name: str, table: pa.Table | ReportTable, key: str | None) -> tuple[C, ReportBatch]:
+    """Return a batch to store and its collection; refuse unknown collections and reports that break the contract.
 
     ``key`` is the key that assigned views and seeds. A collector has validated its reports already.
     """
@@ -38,4 +70,5 @@ def batch_of(catalog: Catalog[C], name: str, table: pa.Table | ReportTable, key:
         for service in tier.schema.services
     ]
     service = compiled.service
-    return ReportBatch(report_table(collection.id, service.name), service, checked.arrow, tiers, checked.rows_before)
+    stored = report_table(collection.id, service.name)
+    return collection, ReportBatch(stored, service, checked.arrow, tiers, checked.rows_before)

@@ -240,7 +240,7 @@ class Answer:
             lines.append(f"… and {len(self.rows) - len(cells):,} more rows; print() shows all")
         confidence = next((c.confidence for row in self.rows for c in row if isinstance(c, Estimate)), None)
         if confidence is not None:
-            lines.append(f"(± at {confidence * 100:.4g}% confidence)")
+            lines.append(f"(± at {confidence * 100:.12g}% confidence)")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def __str__(self) -> str:
