@@ -27,8 +27,9 @@ from bench.ranges.hdg import hdg
 from bench.ranges.rough import KEPT, LOST, SIZE, boxes, rough
 from bench.ranges.run import functionals, model_for
 from tacit.contract.contract import ServiceContract
+from tacit.engines.code_counts import Counts
 from tacit.estimate.decoder import Decoder
-from tacit.model.reports import Counts, decode_frequencies
+from tacit.model.reports import decode_frequencies
 
 HERE = Path(__file__).parent
 RESULTS, README = HERE / "losses.json", HERE / "README.md"

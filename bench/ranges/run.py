@@ -26,12 +26,13 @@ from bench.common import figure, provenance, say, seed_of, verdict
 from bench.ranges.peers import BEST
 from bench.ranges.populations import SIZES, People, Range, population, ranges, truth
 from tacit.contract.contract import ServiceContract
+from tacit.engines.code_counts import Counts
 from tacit.errors import UnanswerableError
 from tacit.estimate.decoder import Decoder
 from tacit.estimate.functional import Functional
 from tacit.estimate.reading import Factor
 from tacit.model.model import Model
-from tacit.model.reports import Counts, Reports, decode_frequencies, model_of
+from tacit.model.reports import Reports, decode_frequencies, model_of
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"

@@ -8,13 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tacit.answers.auto import choose_layout
 from tacit.answers.forecast.methods import Forecasting
-from tacit.answers.forecast.wanted import QuestionLike, asked_by_service
 from tacit.client.panel import round_id
 from tacit.contract.amplification import DELTA, parse_delta
 from tacit.contract.audit import Audit, audit_contract
@@ -37,6 +35,9 @@ from tacit.errors import ContractError, PrivacyError, SchemaError, UnknownNameEr
 from tacit.estimate.threads import one_thread
 from tacit.tables.html import table_html
 from tacit.tables.places import place_text
+
+if TYPE_CHECKING:
+    from tacit.answers.forecast.wanted import QuestionLike
 
 __all__ = ["Collection"]
 
@@ -120,6 +121,9 @@ class Collection(Forecasting):
         reports: int = 1,
         assigned: bool = False,
     ) -> None:
+        from tacit.answers.auto import choose_layout
+        from tacit.answers.forecast.wanted import asked_by_service
+
         if not isinstance(schema, Schema):
             message = f"schema is a {type(schema).__name__}; it must be a tc.Schema."
             raise SchemaError(message, code="bad-option")

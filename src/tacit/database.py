@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -14,12 +14,11 @@ from tacit.answers.contributions import Contributions, Page, contributions_to
 from tacit.answers.crowds import ClassSizes, Crowds
 from tacit.answers.dictionaries import read_dictionaries, store_dictionaries
 from tacit.answers.enrolment import Enrolments
-from tacit.answers.fitted import Models, run_consistent
+from tacit.answers.fitting import Fitting
 from tacit.answers.loading import batches_of
 from tacit.answers.people import People
 from tacit.answers.question import Question
 from tacit.answers.run import explain_answer, run
-from tacit.answers.synthetic import synthetic_people
 from tacit.answers.unions import questions_in, union_of
 from tacit.answers.watch import Watch
 from tacit.collection import Collection
@@ -33,8 +32,6 @@ from tacit.errors import ReportError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
 from tacit.estimate.threads import one_thread
-from tacit.model.labelled import Marginal
-from tacit.model.questions import Tables
 from tacit.sql.bind import bind
 from tacit.sql.columns import Shape, dimension_shape, service_shape
 from tacit.sql.lookup import Dimension
@@ -44,6 +41,9 @@ from tacit.sql.scope import Scope
 from tacit.sql.tables import check_rounds, scope_of, tables_of
 from tacit.tables.html import table_html
 from tacit.tables.read import as_arrow
+
+if TYPE_CHECKING:
+    from tacit.model.labelled import Marginal
 
 __all__ = ["Database", "Loaded"]
 
@@ -60,8 +60,7 @@ class Database:
         self._people: dict[tuple[object, ...], People] = {}
         self._crowds, self._watch = Crowds(engine), Watch(engine)
         self._cache: AnswerCache[list[Collection], Question[Collection]] = AnswerCache(engine)
-        self._models = Models(engine)
-        self._tables = Tables(self._models, self._catalog)
+        self._fitting = Fitting(engine, self._catalog)
         self._dimensions = {name.lower(): Dimension(name, key, table) for name, key, table in stored if "." not in name}
         for text in engine.contracts():
             self._catalog.add(Collection.from_json(text).parts)
@@ -223,7 +222,7 @@ class Database:
             return answer.with_privacy(self._crowds.note_answer(rounds))
         question = self.question(statement, parameters, options)
         if consistent:
-            answer = run_consistent(question.bound, question.people, self._models, options, explain=explain)
+            answer = self._fitting.answer(question, options, explain=explain)
             return answer.with_privacy(self._crowds.note_answer(question.rounds))
         answer = run(question.bound, question.people, options).with_privacy(self._crowds.note_answer(question.rounds))
         expected = partial(question.newest.predict, question.question, confidence=confidence, decoder=decoder)
@@ -261,7 +260,7 @@ class Database:
         confidence : float
             Level of the intervals.
         """
-        marginal = self._tables.marginal(attributes, service=service, method=method, confidence=confidence)
+        marginal = self._fitting.tables.marginal(attributes, service=service, method=method, confidence=confidence)
         rounds = [collection for collection, _ in self.newest_tiers(attributes, service)]
         return cast("Marginal", marginal.with_privacy(self._crowds.note_answer(rounds)))
 
@@ -279,26 +278,26 @@ class Database:
         service, method : str, optional
             Needed if several services have reports (`synthesize_people` joins them); as for `marginal`.
         """
-        declared = self._tables.service_of((), service)
+        declared = self._fitting.tables.service_of((), service)
         name, has_public = declared.name, bool(declared.public) and declared.one_to_one
         if has_public and method is None and self._catalog.newest_design(name) is None:
             return self.synthesize_people(rows, [name], seed=seed)[name]
         self._crowds.note_answer([tier for tier, _ in self.newest_tiers((), service)])
-        return self._tables.synthesize(rows, seed=seed, service=service, method=method)
+        return self._fitting.tables.synthesize(rows, seed=seed, service=service, method=method)
 
     def synthesize_people(
         self, people: int, services: Sequence[str] = (), *, seed: int | None = None, progress: Progress | None = None
     ) -> dict[str, pa.Table]:
         """Return synthetic people with their rows in the given services (default: all), from the joint model."""
-        named = [self._tables.service_of((), name) for name in services] or self.services()
+        named = [self._fitting.tables.service_of((), name) for name in services] or self.services()
         ask = partial(self.question, parameters=(), options=Options())
-        tables, rounds = synthetic_people(ask, self._models, named, people, seed, self.stored_types, progress)
+        tables, rounds = self._fitting.synthetic_people(ask, named, people, seed, self.stored_types, progress)
         self._crowds.note_answer(rounds)
         return tables
 
     def newest_tiers(self, attributes: Sequence[str], service: str | None) -> list[tuple[Collection, ServiceContract]]:
         """Return the collections, each with its service, that marginals and synthetic rows are computed from."""
-        name = self._tables.service_of(attributes, service).name
+        name = self._fitting.tables.service_of(attributes, service).name
         return [(tier, tier.contract[name]) for tier in self._catalog.newest_tiers(name)]
 
     def contributions(

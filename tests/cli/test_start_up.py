@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import tacit as tc
 from tacit.central import METHODS
 from tacit.cli.command import VERBS
 
@@ -39,3 +40,25 @@ def test_the_help_of_release_names_all_methods() -> None:
     words = [sys.executable, "-m", "tacit.cli", "release", "--help"]
     text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert f"{', '.join(METHODS)} (default auto)" in " ".join(text.split())
+
+
+FIRST_ANSWER = """
+import sys
+import tacit as tc
+collection = tc.Collection.from_json(sys.argv[1])
+db = tc.connect()
+db.create(collection)
+rows = {"uid": list(range(50)), "age": [1, 2] * 25}
+db.load(collection.encode(t=rows))
+db.sql("SELECT AVG(age) AS m FROM t WHERE age < 5")
+print(*sorted(name for name in sys.modules if name.startswith(("tacit.model.", "tacit.answers.forecast."))))
+"""
+
+
+def test_an_unbiased_answer_loads_neither_models_nor_forecasts() -> None:
+    """Their modules take 30 ms of a new process; most questions need none of them."""
+    schema = tc.Schema([tc.Service("t", key="uid", attributes=[tc.Ordinal("age", 0, 9)])])
+    text = tc.Collection(schema, 1.0, mechanism="hio").to_json()
+    words = [sys.executable, "-c", FIRST_ANSWER, text]
+    loaded = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    assert loaded == ["tacit.answers.forecast.methods"]

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 
@@ -25,9 +25,11 @@ from tacit.engines import is_postgres, open_engine
 from tacit.engines.base import Engine
 from tacit.errors import EngineError, OverloadedError
 from tacit.estimate.answer import Answer, Watermark
-from tacit.model.labelled import Marginal
 from tacit.sql.parse import without_explain
 from tacit.tables.sqlite_files import has_log, open_read_only
+
+if TYPE_CHECKING:
+    from tacit.model.labelled import Marginal
 
 __all__ = ["SIZES", "BesideInbox", "open_database"]
 

@@ -71,6 +71,8 @@ class GroupedCodes:
     @cached_property
     def strata(self) -> tuple[Codes, int]:
         """The stratum of each row, and how many there are: public groups, by which weights are zero."""
+        if self.groups == len(self.columns) == 1:
+            return np.zeros(len(self.codes), dtype=np.int64), min(1, len(self.codes))
         number, numbers = self.group, self.groups
         for column in self.columns[1:]:
             number, numbers = 2 * number + (column != 0), 2 * numbers
@@ -128,7 +130,9 @@ def sample_parts(channel: Channel, counts: GroupedCodes, read: Mapping[int, floa
             rows, levels = rows[chosen], levels[chosen]
             taken = np.bincount(levels, counts.columns[0][rows], minlength=strata)
             scale = (everybody / np.maximum(taken, 1))[levels] * (1 + 0.5 / math.sqrt(quota))
-        codes, place = np.unique(counts.codes[rows] - view.offset, return_inverse=True)
+        codes = counts.codes[rows] - view.offset
+        is_new = np.diff(codes, prepend=-1) != 0  # rows are in the order of codes
+        codes, place = codes[is_new], np.cumsum(is_new) - 1
         weights = np.zeros((len(counts.columns), counts.groups, len(codes)))
         for column, values in enumerate(counts.columns):
             weights[column, counts.group[rows], place] = values[rows] * scale

@@ -16,9 +16,9 @@ import numpy as np
 from tacit.answers.code_cache import cached_counts
 from tacit.contract.contract import ServiceContract
 from tacit.engines.base import Engine, ReportBatch
+from tacit.engines.code_counts import code_counts
 from tacit.estimate.answer import Answer
 from tacit.estimate.evenness import evenness_of
-from tacit.model.stored import code_counts
 from tacit.sql.report_tables import count_rows
 from tacit.sql.rounds import Round
 

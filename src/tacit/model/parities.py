@@ -9,12 +9,12 @@ import numpy as np
 
 from tacit.contract.contract import ServiceContract
 from tacit.contract.layouts import bits_of
+from tacit.engines.code_counts import Counts
 from tacit.errors import UnanswerableError
 from tacit.estimate.fourier import signs
 from tacit.estimate.functional import Vector
 from tacit.model.evidence import along
 from tacit.model.marginals import Table
-from tacit.model.reports import Counts
 
 __all__ = ["ParityTables"]
 

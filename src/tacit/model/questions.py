@@ -14,6 +14,7 @@ from tacit.contract.oracles import Oracle
 from tacit.contract.panel import Design
 from tacit.contract.schema import Service
 from tacit.engines.base import Engine
+from tacit.engines.code_counts import code_counts
 from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
 from tacit.estimate.answer import Options
 from tacit.estimate.functional import Vector
@@ -24,7 +25,7 @@ from tacit.model.marginals import METHODS, Table, marginal
 from tacit.model.parities import ParityTables
 from tacit.model.reports import check_tables
 from tacit.model.sampled import of_panel
-from tacit.model.stored import Models, code_counts
+from tacit.model.stored import Models
 from tacit.model.synthesis import draw_rows
 from tacit.sql.report_tables import joint_codes
 from tacit.sql.vectors import shown_value

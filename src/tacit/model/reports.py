@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +29,7 @@ from tacit.model.evidence import Attribute, Margins, NoisyTable
 from tacit.model.model import Model
 from tacit.model.pairs import Side, by_class, cell_noise, paired_tables, partition_of, proportional_noise
 
-__all__ = ["Counts", "Reports", "Services", "check_tables", "decode_frequencies", "model_of"]
-
-Counts = Mapping[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
-"""For each channel, the codes that occur, in order, and their counts."""
+__all__ = ["Reports", "Services", "check_tables", "decode_frequencies", "model_of"]
 
 MOST_VIEW_CELLS = 2**22
 """Maximum cells of a view that is decoded: with more, each cell would be pure noise."""

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 
 import numpy as np
-import pyarrow as pa
 
 from tacit.contract.contract import ServiceContract
-from tacit.engines.base import Engine, rollup_of
+from tacit.engines.base import Engine
+from tacit.engines.code_counts import code_counts
 from tacit.errors import ReportError
 from tacit.model.model import Model
-from tacit.model.reports import Counts, Reports, model_of
-from tacit.sql.names import PEOPLE
-from tacit.sql.report_tables import rolled_up
+from tacit.model.reports import Reports, model_of
 
-__all__ = ["FetchedReports", "Models", "StoredService", "code_counts"]
+__all__ = ["FetchedReports", "Models", "StoredService"]
 
 MOST_MODELS = 32
 """Maximum cached models."""
@@ -113,15 +111,3 @@ class Models:
         codes = np.concatenate([np.zeros(0, np.int64), *(count[0] for count in counts.values())])
         times = np.concatenate([np.zeros(0, np.int64), *(count[1] for count in counts.values())])
         return Reports((service,), (channels,), (codes,), times, np.zeros(len(codes), dtype=np.int64))
-
-
-def code_counts(engine: Engine, table: str, *, rollup: bool = False) -> Counts:
-    """Return the codes of each channel, in order, and their counts; from the table's rollup if it has one."""
-    query = rolled_up(rollup_of(table), (), again=True) if rollup else rolled_up(table, ())
-    rows = engine.fetch(*query, {})
-    named = (rows.column(name).cast(pa.int64()).combine_chunks() for name in ("channel", "code", PEOPLE))
-    channel, code, people = (np.asarray(np.from_dlpack(column), dtype=np.int64) for column in named)  # without pandas
-    order = np.lexsort((code, channel))
-    order = order[people[order] > 0]  # a rollup has rows of deleted people, with negative counts
-    parts = {int(number): order[channel[order] == number] for number in np.unique(channel[order])}
-    return {number: (code[rows], people[rows]) for number, rows in parts.items()}

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
 
-from tacit.answers.forecast.expectation import people_for, predict
-from tacit.answers.forecast.likely import likely_questions
-from tacit.answers.forecast.population import frequencies_of
-from tacit.answers.forecast.verdicts import Forecast, Planned, forecast_questions
 from tacit.contract.schema import Schema, Service
 from tacit.encode.prepare import prepare_tables
 from tacit.errors import UnknownNameError
@@ -19,6 +15,9 @@ from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
 from tacit.estimate.threads import one_thread
 from tacit.tables.compute import pc
+
+if TYPE_CHECKING:
+    from tacit.answers.forecast.verdicts import Forecast, Planned
 
 __all__ = ["Forecasting"]
 
@@ -81,6 +80,8 @@ class Forecasting:
             A sample of records, or a dict from attributes to a weight for each value; for several services, or to give
             the share of people without rows, a dict of these by service.
         """
+        from tacit.answers.forecast.expectation import people_for, predict
+
         options = Options(confidence, decoder)
         if users is not None:
             return predict(self.contract, text, users=users, like=like, options=options)
@@ -102,6 +103,10 @@ class Forecasting:
             Raw tables, as for `prepare`, from which the frequencies of values are taken: one, or a dict by service.
             Attributes are assumed to be independent, and uniform by default.
         """
+        from tacit.answers.forecast.likely import likely_questions
+        from tacit.answers.forecast.population import frequencies_of
+        from tacit.answers.forecast.verdicts import forecast_questions
+
         schema, samples = self.contract.schema, None
         if like is not None:
             names = [service.name for service in schema.services]
