@@ -135,7 +135,10 @@ def restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="the archive")
     parser.add_argument("store", type=Path, help="the folder or database file to create")
     parser.add_argument(
-        "--deletions", type=Path, metavar="LOG", help="a later log (from GET /v1/log) whose deletions to repeat"
+        "--deletions",
+        type=Path,
+        metavar="LOG",
+        help="a later log (from GET /v1/log): repeat its deletions of people and of keys",
     )
     parser.add_argument("--lake", default="", help="the lake of the archived store, restored before, for --deletions")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")

@@ -12,20 +12,22 @@ import datetime
 import hashlib
 import json
 import logging
+import lzma
 import os
 import shutil
 import sqlite3
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tacit.adapters.connect import connect
 from tacit.contract.hash_chain import Head, read_chain
-from tacit.errors import EngineError, UsageError
+from tacit.errors import EngineError, OverloadedError, UsageError
 from tacit.server.collector import Collector
+from tacit.server.keys import KeyFile
 from tacit.server.store.log import Log
 from tacit.server.store.verification import verify_inbox
 
@@ -37,10 +39,19 @@ FORMAT = 1
 MEMBERS = ("inbox.db", "reports.tacit", "log.db", "keys.json", "tombstones.key")
 """Only stores before version 4 have the last one."""
 
+NEEDED = {"store": {"inbox.db", "log.db"}, "database": {"reports.tacit"}}
+"""Files without which an archive of a kind is not whole; a store's analytical database may be a lake."""
+
 PIECE = 1 << 20
-"""Bytes read at once."""
+"""Bytes read at once, and maximum bytes of a manifest."""
 
 LOG = logging.getLogger("tacit.server")
+
+FAILURES = (
+    *(OSError, LookupError, TypeError, AttributeError, ValueError),
+    *(RuntimeError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+)
+"""What reading an archive raises that is damaged, or of another program: one with a password, or nested without end."""
 
 
 def export_store(collector: Collector, target: Path, *, asker: str = "") -> None:
@@ -131,17 +142,51 @@ def restore(archive: Path, target: Path) -> dict[str, Any]:
         if manifest["kind"] == "database":
             (work / "reports.tacit").replace(target)
             return manifest
-        log = Log(work / "log.db")
-        recorded = log.read().since(Head(manifest["log"]["entries"], manifest["log"]["head"]))
-        if not recorded.ok:
-            log.close()
-            raise _archive_error("its log is broken")
-        log.add("restored", made=manifest["made"])
-        log.close()
+        _check_files(work)
+        _record(work, manifest)
         if target.exists():
             target.rmdir()
         work.replace(target)
     return manifest
+
+
+def _check_files(work: Path) -> None:
+    """Refuse files that a collector could not have made; triggers would change what it writes from now on."""
+    for name in ("inbox.db", "log.db"):
+        with _refusing(), contextlib.closing(sqlite3.connect(work / name)) as file:
+            query = "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')"
+            [(made_otherwise,)] = file.execute(query).fetchall()
+        if made_otherwise:
+            raise _archive_error(f"{name} has triggers or views, which no collector makes")
+    if (work / "keys.json").exists():
+        try:
+            KeyFile(work / "keys.json").current()
+        except UsageError:
+            raise _archive_error("its keys cannot be read") from None
+
+
+def _record(work: Path, manifest: Mapping[str, Any]) -> None:
+    """Check the log against the manifest, and add to it."""
+    with _refusing():
+        log = Log(work / "log.db")
+        try:
+            recorded = log.read().since(Head(manifest["log"]["entries"], manifest["log"]["head"]))
+            if not recorded.ok:
+                raise _archive_error("its log is broken")
+            log.add("restored", made=manifest["made"])
+        finally:
+            log.close()
+
+
+@contextlib.contextmanager
+def _refusing() -> Iterator[None]:
+    """Refuse an archive whose SQLite files fail."""
+    try:
+        yield
+    except sqlite3.Error as cause:
+        raise _archive_error(type(cause).__name__) from None
+    except OverloadedError as cause:
+        raise _archive_error(f"its log cannot be written, {cause.code}") from None
 
 
 def _workplace(target: Path) -> tempfile.TemporaryDirectory[str]:
@@ -158,23 +203,48 @@ def _unpack(archive: Path, work: Path) -> dict[str, Any]:
     """Unpack the files listed in a manifest, and check their hashes."""
     try:
         with zipfile.ZipFile(archive) as file:
+            if file.getinfo("manifest.json").file_size > PIECE:
+                raise _archive_error("its manifest is too large")
             manifest: dict[str, Any] = json.loads(file.read("manifest.json"))
-            if manifest.get("tacit-archive") != FORMAT:
-                raise _archive_error("its version is not supported")
+            _check_manifest(manifest)
+            _check_space(sum(file.getinfo(name).file_size for name in manifest["files"]), work)
             for name, expected in manifest["files"].items():
-                if name not in MEMBERS:
-                    raise _archive_error("it lists an unexpected file")
                 with file.open(name) as source, (work / name).open("wb") as copy:
                     shutil.copyfileobj(source, copy, PIECE)
                 (work / name).chmod(0o600)
                 _sync(work / name)
                 if _hash(work / name) != expected:
                     raise _archive_error("the hash of a file does not match")
-    except (OSError, KeyError, TypeError, AttributeError, ValueError, zipfile.BadZipFile, zlib.error) as cause:
+    except FAILURES as cause:
         if isinstance(cause, UsageError):
             raise
         raise _archive_error(type(cause).__name__) from None
     return manifest
+
+
+def _check_manifest(manifest: dict[str, Any]) -> None:
+    """Refuse a manifest that `_pack` did not write; somebody else may have."""
+    if manifest.get("tacit-archive") != FORMAT:
+        raise _archive_error("its version is not supported")
+    if not set(manifest["files"]) <= set(MEMBERS):
+        raise _archive_error("it lists an unexpected file")
+    if not NEEDED[manifest["kind"]] <= set(manifest["files"]):
+        raise _archive_error("it lacks a file")
+    datetime.datetime.fromisoformat(manifest["made"])
+    counts = [manifest.get("reports", 0), manifest.get("damaged", 0)]
+    if manifest["kind"] == "store":
+        counts.append(manifest["log"]["entries"])
+        bytes.fromhex(manifest["log"]["head"])
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise _archive_error("a count of its manifest is not a whole number")
+
+
+def _check_space(size: int, work: Path) -> None:
+    """Refuse an archive that would fill the disk; a small one can hold a file of any size."""
+    free = shutil.disk_usage(work).free
+    if size > free:
+        message = f"The archive unpacks to {size:,} bytes, and {free:,} are free. Choose a folder on a larger disk."
+        raise UsageError(message, code="unwritable-file")
 
 
 def _archive_error(why: str) -> UsageError:

@@ -1,4 +1,4 @@
-"""Deletions newer than an archive: repeated after a restore, from the tombstones of a later log."""
+"""Deletions newer than an archive, of people and of keys, are repeated after a restore: from what a later log says."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from tacit.server.collector import Collector
+from tacit.server.keys import Keys
+from tacit.server.store.log import Log
 from tacit.server.store.tombstones import scope_of
 from tacit.server.store.validate import Person, person_of
 
-__all__ = ["delete_again"]
+__all__ = ["delete_again", "revoke_again"]
 
 
 def delete_again(folder: Path, tombstones: Mapping[str, Collection[str]], lake: str) -> int:
@@ -33,6 +35,21 @@ def delete_again(folder: Path, tombstones: Mapping[str, Collection[str]], lake: 
         rows = [(scope.partition("/")[0], bytes.fromhex(trace)) for scope, listed in absent.items() for trace in listed]
         file.executemany("INSERT OR IGNORE INTO forgotten VALUES (?, ?)", rows)
     return len({person for *_, person in matching.values()})
+
+
+def revoke_again(folder: Path, digests: Collection[str]) -> int:
+    """Revoke the keys whose digests start with one of these; return how many there were."""
+    keys, log = Keys(folder / "keys.json"), Log(folder / "log.db")
+    try:
+        revoked = 0
+        for start in sorted(digests):
+            if keys.digests(start):
+                log.add("key-revoked", digest=start)
+                revoked += keys.revoke(start)
+        return revoked
+    finally:
+        log.close()
+        keys.close()
 
 
 def _matching(

@@ -95,7 +95,7 @@ class KeyFile:
         """Read the file, ignoring the cache."""
         try:
             keys = tuple(map(key_of, json.loads(self._path.read_text(encoding="utf-8"))))
-        except (ValueError, TypeError, LookupError, AttributeError) as cause:
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as cause:
             raise _unreadable(type(cause).__name__) from None
         self._cached, self._ever = (mark, keys), True
         return keys
