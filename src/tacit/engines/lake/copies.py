@@ -9,8 +9,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tacit.engines.lake.manifest import Manifest, Stored, digest_of, manifest_name, number_of, read_manifest
-from tacit.engines.lake.place import MANIFESTS
+from tacit.engines.lake.manifest import (
+    Manifest,
+    Stored,
+    digest_of,
+    manifest_name,
+    manifest_names,
+    number_of,
+    read_manifest,
+)
 from tacit.engines.lake.storage import Storage
 from tacit.errors import EngineError, UsageError
 
@@ -27,7 +34,7 @@ class Copied(NamedTuple):
 
 def versions_of(storage: Storage) -> list[Manifest]:
     """Return all readable versions, oldest first."""
-    return [read_manifest(storage, name) for name in storage.names(MANIFESTS)]
+    return [read_manifest(storage, name) for name in manifest_names(storage)]
 
 
 def existing_versions(storage: Storage) -> list[Manifest]:
@@ -47,8 +54,8 @@ def verify(storage: Storage) -> list[str]:
         if before is not None and before.number + 1 == version.number and version.previous != before.digest:
             problems.append(f"version {version.number} does not follow version {before.number}")
         for file in version.files():
-            if file.name not in checked:
-                checked.add(file.name)
+            if file not in checked:  # with its digest: versions may state different ones
+                checked.add(file)
                 problems += _problem_of(storage, file)
         before = version
     return problems
@@ -59,7 +66,8 @@ def _problem_of(storage: Storage, file: Stored) -> list[str]:
         content = storage.read(file.name)
     except FileNotFoundError:
         return [f"{file.name} is missing"]
-    return [] if digest_of(content) == file.digest else [f"{file.name} was altered"]
+    is_whole = len(content) == file.bytes and digest_of(content) == file.digest
+    return [] if is_whole else [f"{file.name} was altered"]
 
 
 def back_up(source: Storage, target: Storage) -> Copied:
@@ -104,7 +112,7 @@ def _copy(source: Storage, target: Storage, file: Stored) -> None:
 
 def _follow_deletions(target: Storage, since: int) -> None:
     """Remove versions before the last deletion, and the files that only they name."""
-    ended = [name for name in target.names(MANIFESTS) if number_of(name) < since]
+    ended = [name for name in manifest_names(target) if number_of(name) < since]
     gone = {file.name for name in ended for file in read_manifest(target, name).files()}
     for name in ended:
         target.remove(name)
@@ -114,7 +122,7 @@ def _follow_deletions(target: Storage, since: int) -> None:
 
 def restore(backup: Storage, target: Storage, *, version: int | None = None, time: str | None = None) -> Copied:
     """Copy one version to an empty place: the given one, the last one at a time (ISO 8601, UTC), or the newest."""
-    if target.names(MANIFESTS):
+    if manifest_names(target):
         message = "There is a lake at the target already. Name an empty folder."
         raise UsageError(message, code="not-empty")
     chosen = versions_of(backup)

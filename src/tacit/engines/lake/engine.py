@@ -93,6 +93,7 @@ class Lake:
     def dimensions(self) -> list[tuple[str, str, pa.Table]]:
         """Return all public tables with their names and keys."""
         stored = sorted(self.versions.latest().dimensions)
+        self.check_files([dimension.file for dimension in stored])
         return [
             (dimension.name, dimension.key, self.storage.parquet(dimension.file.name).read()) for dimension in stored
         ]

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 from tacit.engines.base import Stamp
 from tacit.engines.lake.place import MANIFESTS
 from tacit.engines.lake.storage import Storage
@@ -28,12 +30,18 @@ __all__ = [
     "StoredDimension",
     "digest_of",
     "manifest_name",
+    "manifest_names",
     "number_of",
     "read_manifest",
 ]
 
 NAME = re.compile(r"\w{1,200}/\w{1,100}\.(parquet|json)", re.ASCII)
 """Names of files: others could be anywhere on the disk, and would be read, overwritten or removed there."""
+
+MANIFEST = re.compile(rf"{MANIFESTS}/\d{{12}}\.json", re.ASCII)
+"""Names of manifests; programs that synchronise folders leave files of other names beside them."""
+
+DIGEST = re.compile("[0-9a-f]{64}", re.ASCII)
 
 FORMAT = 1
 """Version of the format of manifests."""
@@ -143,6 +151,11 @@ def manifest_name(number: int) -> str:
     return f"{MANIFESTS}/{number:012d}.json"
 
 
+def manifest_names(storage: Storage) -> list[str]:
+    """Return the file names of all versions, oldest first."""
+    return [name for name in storage.names(MANIFESTS) if MANIFEST.fullmatch(name)]
+
+
 def number_of(name: str) -> int:
     """Return the version number in a manifest's file name."""
     return int(name.removeprefix(f"{MANIFESTS}/").removesuffix(".json"))
@@ -162,9 +175,9 @@ def read_manifest(storage: Storage, name: str) -> Manifest:
             message = f"The lake was written by a later version of tacit ({name}). Update tacit."
             raise EngineError(message, code="later-version")
         manifest = _from_json(values)
-        if not all(NAME.fullmatch(file.name) for file in manifest.files()):
+        if not _is_sound(manifest, number_of(name)):
             raise ValueError
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         message = f"{name} is not a manifest of a lake, or was altered. Restore it from a backup."
         raise EngineError(message, code="damaged-store") from None
     return replace(manifest, digest=digest_of(text))
@@ -177,6 +190,35 @@ def _from_json(values: dict[str, Any]) -> Manifest:
     stamp = values.pop("stamp")
     return Manifest(
         **values, tables=tables, contracts=contracts, dimensions=dimensions, stamp=Stamp(*stamp) if stamp else None
+    )
+
+
+def _is_sound(manifest: Manifest, number: int) -> bool:
+    """Return whether a manifest is one that `Manifest.write` could have written; raise, or return False, otherwise."""
+    datetime.datetime.fromisoformat(manifest.time)
+    texts = [manifest.identity, *(file.digest for file in manifest.files()), *([manifest.previous] * (number > 1))]
+    sizes = [number for file in manifest.files() for number in (file.rows, file.bytes)]
+    return (
+        manifest.number == number
+        and type(manifest.since) is int
+        and 1 <= manifest.since <= number
+        and all(isinstance(text, str) for text in texts)
+        and all(DIGEST.fullmatch(text) for text in texts[1:])
+        and all(type(size) is int and size >= 0 for size in sizes)
+        and all(NAME.fullmatch(file.name) for file in manifest.files())
+        and all(map(_is_sound_table, manifest.tables.values()))
+    )
+
+
+def _is_sound_table(table: LakeTable) -> bool:
+    """Return whether a table has columns of known types, names no file twice, and counts codes if it has any."""
+    names = [name for name, kind in table.columns if pa.type_for_alias(kind) is not None]
+    counted = {"channel", "code", *(table.by or ())}
+    return (
+        len({*names}) == len(names)
+        and {"slot", *counted} <= {*names}
+        and all(len({file.name for file in files}) == len(files) for files in (table.files, table.rollups))
+        and (table.by is None or table.rows == 0 or len(table.rollups) > 0)
     )
 
 

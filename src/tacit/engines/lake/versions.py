@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
-from tacit.engines.lake.manifest import Manifest, number_of, read_manifest
-from tacit.engines.lake.place import MANIFESTS
+from tacit.engines.lake.manifest import Manifest, manifest_names, number_of, read_manifest
 from tacit.engines.lake.storage import Storage
 from tacit.errors import EngineError
 
@@ -50,7 +49,7 @@ class Versions:
 
     def _read_latest(self) -> Manifest:
         for _ in range(TRIES):
-            names = self._storage.names(MANIFESTS)
+            names = manifest_names(self._storage)
             if not names or number_of(names[-1]) == self._latest.number:
                 return self._latest
             with suppress(FileNotFoundError):  # a deletion has removed it in the meantime
@@ -90,7 +89,7 @@ class Versions:
 
     def _expire(self, latest: Manifest) -> None:
         """Remove versions that are too old or precede a deletion, and the files that only they name."""
-        names = self._storage.names(MANIFESTS)
+        names = manifest_names(self._storage)
         oldest = latest.number - KEPT_VERSIONS + 1 if len(names) > KEPT_VERSIONS + SLACK else 1
         expired = [name for name in names if number_of(name) < max(latest.since, oldest)]
         if expired:
@@ -110,7 +109,7 @@ class Versions:
     def remove_unnamed(self) -> int:
         """Remove files that crashed writers left more than a day ago; return how many."""
         with self._door:
-            named = self._files(self._storage.names(MANIFESTS))
+            named = self._files(manifest_names(self._storage))
             folders = sorted({name.rpartition("/")[0] for name in named})
             unnamed = [name for folder in folders for name in self._storage.names(folder) if name not in named]
             old = [name for name in unnamed if time.time() - self._storage.time_written(name) > UNNAMED_SECONDS]
