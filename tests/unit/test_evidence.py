@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -97,11 +98,20 @@ def test_no_evidence_makes_its_verifier_compute_for_ever(tmp_path: Path) -> None
     one = COLLECTIONS[:1]
     claims = gather(one, made="2026-11-15T00:00:00+00:00", trials={one[0].id: run_trials(one[0], 500)})
     write(tmp_path, claims, one)
-    claims["trials"][one[0].id][0]["epsilon"] = "1e99999"
-    (tmp_path / "evidence.json").write_text(json.dumps(claims))
-    with pytest.raises(tc.errors.UsageError) as refused:
-        verify(tmp_path)
-    assert refused.value.code == "no-evidence"
+    [trial, *_] = claims["trials"][one[0].id]
+    endless: list[dict[str, Any]] = [
+        {"epsilon": "1e99999"},
+        {"told": [math.inf, 2]},
+        {"trials": 500.5},
+        {"trials": 10**400},
+        {"expected": ["1/0", "0"]},
+    ]
+    texts = [json.dumps(claims | {"trials": {one[0].id: [trial | change]}}) for change in endless]
+    for text in (*texts, "[" * 100_000):
+        (tmp_path / "evidence.json").write_text(text)
+        with pytest.raises(tc.errors.UsageError) as refused:
+            verify(tmp_path)
+        assert refused.value.code == "no-evidence"
 
 
 def fails(folder: Path) -> bool:

@@ -25,6 +25,9 @@ __all__ = ["audited", "code_hash", "gather", "read_trials", "total_claims"]
 
 Claims = dict[str, Any]
 
+MOST_TRIALS = 2**53
+"""Trials of a pair that evidence can state."""
+
 PACKAGES = ("tacit", "numpy", "pyarrow", "duckdb", "sqlglot", "starlette", "uvicorn")
 
 
@@ -162,11 +165,18 @@ def read_trials(data: Iterable[Mapping[str, Any]]) -> Trials:
                 trial["first"],
                 trial["second"],
                 read_fraction(trial["epsilon"]),
-                trial["trials"],
-                (trial["told"][0], trial["told"][1]),
+                _count(trial["trials"]),
+                (_count(trial["told"][0]), _count(trial["told"][1])),
                 (trial["supported"][0], trial["supported"][1]),
                 (read_fraction(trial["expected"][0]), read_fraction(trial["expected"][1])),
             )
             for trial in data
         )
     )
+
+
+def _count(number: Any) -> int:
+    """Return a number of trials, or raise: bounds of fractions and of numbers without end are never found."""
+    if type(number) is not int or not 0 <= number <= MOST_TRIALS:
+        raise ValueError
+    return number

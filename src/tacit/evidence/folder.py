@@ -50,7 +50,7 @@ def verify(folder: Path, *, log: Sequence[str] | None = None) -> list[Verdict]:
             message = "This evidence has an unsupported version. Use the version of tacit that wrote it."
             raise UsageError(message, code="evidence-version")
         return list(_verdicts(folder, claims, log))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as cause:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as cause:
         if isinstance(cause, TacitError):
             raise
         message = (
