@@ -122,6 +122,7 @@ def write_page(defects: list[Defect], seen: dict[Defect, str]) -> None:
 def main() -> int:
     """Put the defects back that are asked for, and renew the page."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell, Ctrl-C would be ignored
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and under nohup, hanging up
     lines = {int(word) for word in sys.argv[1:]}
     defects = [Defect(**one) for one in tomllib.loads(TABLE.read_text())["defect"]]
     seen: dict[Defect, str] = {}

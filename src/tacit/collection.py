@@ -198,8 +198,9 @@ class Collection(Forecasting):
         """
         try:
             data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as cause:
-            message = f"The collection file is not TOML: {cause}. Check quotes, brackets and commas there."
+        except (ValueError, RecursionError) as cause:  # of numbers with thousands of digits, and of endless brackets
+            problem = str(cause) if isinstance(cause, tomllib.TOMLDecodeError) else type(cause).__name__
+            message = f"The collection file is not TOML: {problem}. Check quotes, brackets and commas there."
             raise ContractError(message, code="file-not-toml") from None
         return cls._compile(data, folder)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -26,7 +24,6 @@ from tacit.central.blue import Views
 from tacit.central.boxes import Boxes
 from tacit.central.noise import Laplace
 from tacit.central.records import Records
-from tacit.central.release import _hash
 from tacit.errors import ContractError, LayoutError, RecordError, TacitError, UsageError
 from tacit.estimate.functional import Functional
 from tacit.sql import formula
@@ -218,32 +215,6 @@ def test_changed_files_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ContractError) as caught:
             central.Release.load(tmp_path / f"{name}.parquet")
         assert caught.value.code == code
-
-
-def with_exponents(data: Any) -> int:
-    """Give every epsilon of a release's facts an exponent; return how many there are."""
-    if isinstance(data, list):
-        return sum(map(with_exponents, data))
-    if not isinstance(data, dict):
-        return 0
-    names = [name for name in data if name.endswith(("epsilon", "rho")) and isinstance(data[name], str)]
-    data |= dict.fromkeys(names, "1e99999")
-    return len(names) + sum(map(with_exponents, data.values()))
-
-
-@pytest.mark.parametrize("method", ["cells", "blue", "kdtree", "adaptive", "marginals"])
-def test_no_release_makes_its_readers_compute_for_ever(method: str, tmp_path: Path) -> None:
-    """A publisher writes any id; a short text with an exponent is a number of any length."""
-    central.release(TABLE, SERVICE, 1, method=method).save(tmp_path / "good.parquet")
-    table = pq.read_table(tmp_path / "good.parquet")
-    metadata = json.loads(table.schema.metadata[b"tacit.release"])
-    del metadata["id"]
-    assert with_exponents(metadata["reading"])
-    metadata["id"] = _hash(metadata, table)
-    pq.write_table(table.replace_schema_metadata({b"tacit.release": json.dumps(metadata)}), tmp_path / "bad.parquet")
-    with pytest.raises(ContractError) as caught:
-        central.Release.load(tmp_path / "bad.parquet")
-    assert caught.value.code == "release-damaged"
 
 
 @pytest.mark.parametrize(

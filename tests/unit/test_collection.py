@@ -88,6 +88,8 @@ attributes = [{ name = "amount", low = 0, high = 499, cells = 125 }]
     ("text", "error", "code"),
     [
         ("epsilon = ", ContractError, "file-not-toml"),
+        ("epsilon = " + "[" * 5_000, ContractError, "file-not-toml"),
+        ("epsilon = " + "9" * 5_000, ContractError, "file-not-toml"),
         ("epsilon = 1", SchemaError, "missing-word"),
         ("epsilon = 1\nservices = 3", SchemaError, "bad-option"),
         ("epsilon = 1\nservices = [3]", SchemaError, "bad-option"),

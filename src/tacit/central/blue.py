@@ -205,8 +205,10 @@ class Views:
         attributes = []
         for size, stored in zip(sizes, facts["levels"], strict=True):
             root = Level(width=size, values=size, null=False)
+            if not all(type(width) is int and 1 <= width <= size for width in (*stored["widths"], 1 + stored["null"])):
+                raise ValueError
             below = [Level(width, size - stored["null"], stored["null"]) for width in stored["widths"]]
-            attributes.append((Levels(size, (root, *below)), tuple(map(Fraction, stored["shares"]))))
+            attributes.append((Levels(size, (root, *below)), tuple(map(read_fraction, stored["shares"]))))
         views = cls(sizes, read_fraction(facts["views_epsilon"]), attributes)
         counts, start = np.asarray(table.column("count"), dtype=np.int64), 0
         for depths in views.laws:

@@ -330,6 +330,8 @@ class MarginalTables:
             Attribute(name, size, ordered, apart)
             for (name, ordered, apart), size in zip(facts["attributes"], sizes, strict=True)
         ]
+        if not all(type(named.apart) is int and 0 <= named.apart <= named.size for named in attributes):
+            raise ValueError
         return cls(attributes, list(_read(sizes, facts["tables"], np.asarray(table.column("count"), dtype=np.int64))))
 
 
@@ -341,6 +343,13 @@ def _read(sizes: tuple[int, ...], tables: Sequence[Mapping[str, Any]], counts: I
             np.arange(sizes[i]) if cells is None else np.array(cells, dtype=np.int64)
             for i, cells in zip(attributes, table["partitions"], strict=True)
         )
+        if min(attributes) < 0 or any(
+            len(cells) != sizes[i]
+            or cells.max() >= sizes[i]
+            or not np.bincount(cells).all()  # which refuses negative ones
+            for i, cells in zip(attributes, partitions, strict=True)
+        ):
+            raise ValueError
         shape = [int(cells.max()) + 1 for cells in partitions]
         stop = start + math.prod(shape)
         law: Law = Gaussian(read_fraction(table["rho"])) if "rho" in table else Laplace(read_fraction(table["epsilon"]))

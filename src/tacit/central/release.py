@@ -229,7 +229,7 @@ class Release:
         try:
             table = pa.parquet.read_table(path)
             metadata = json.loads((table.schema.metadata or {}).get(KEY, b"null"))
-        except (OSError, ValueError, pa.ArrowException) as cause:
+        except (OSError, ValueError, RecursionError, pa.ArrowException) as cause:
             message = f"{name} cannot be read ({type(cause).__name__}). Name a saved release."
             raise ContractError(message, code="unreadable-file") from None
         if not isinstance(metadata, dict) or metadata.get("tacit") not in (VERSION, WITH_DELTA):
@@ -245,7 +245,7 @@ class Release:
             body = BODIES[metadata["shape"]].of_file(sizes, metadata["reading"], table)
             epsilon, delta = parse_epsilon(metadata["epsilon"]), read_fraction(metadata.get("delta", "0"))
             loaded = cls(service, epsilon, metadata["method"], body, metadata["options"], delta=delta)
-        except (KeyError, ValueError, TypeError, TacitError):
+        except (LookupError, ValueError, TypeError, AttributeError, OverflowError, TacitError):
             message = f"{name} is inconsistent. Get it again from its publisher."
             raise ContractError(message, code="release-damaged") from None
         object.__setattr__(

@@ -134,7 +134,10 @@ def read_fraction(text: object) -> Fraction:
     """
     if not isinstance(text, str) or not set(text) <= set("0123456789./-"):
         raise ValueError
-    return Fraction(text)
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise ValueError from None
 
 
 def decimal_text(value: Fraction) -> str:
