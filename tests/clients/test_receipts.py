@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -104,8 +106,66 @@ def test_a_lost_wallet_draws_nothing_that_the_collector_holds(tmp_path: Path) ->
         assert again.flush().sent == 2
         again.close()
     assert len(store.reports) == 3
-    assert store.asked == [{"collection": COLLECTION.id, "key": "ada", "token": "12.ab"}] * 2
+    assert store.asked == [{"collection": COLLECTION.id, "key": "ada", "token": "12.ab"}] * 3, "for each service"
     assert len(store.bodies) == 2
+
+
+def copied(wallet: Path, name: str) -> Path:
+    return Path(shutil.copy(wallet, wallet.with_name(name)))
+
+
+def test_an_older_copy_of_a_wallet_draws_nothing_that_the_collector_holds(tmp_path: Path) -> None:
+    """A backup, or the wallet of another device: it knows the person, but not what was drawn since."""
+    store = Store()
+    with collecting(store) as address:
+        first = opened(address, tmp_path / "w.db")
+        first.person("ada").record("users", ROW)
+        first.flush()
+        first.close()
+        older, offline = copied(tmp_path / "w.db", "older.db"), copied(tmp_path / "w.db", "offline.db")
+        newer = opened(address, tmp_path / "w.db")
+        newer.person("ada").rows("orders", [{"pay": 1}])
+        newer.flush()
+        newer.close()
+        seen = len(store.bodies)
+        again = opened(address, older)
+        assert again.person("ada").rows("orders", []).statuses == ("taken",)
+        assert again.flush().sent == 0
+        again.close()
+        store.receipts_status = 503
+        again = opened(address, offline)
+        assert again.person("ada").rows("orders", []).statuses == ("waiting", "waiting")
+        assert again.flush(seconds=0).sent == 0
+        store.receipts_status = 200
+        assert again.flush().sent == 0
+        statuses = {entry.service: (entry.statuses[0], entry.epsilon > 0) for entry in again.person("ada").history()}
+        assert statuses == {"orders": ("taken", False), "users": ("stored", True)}, (
+            "what this one has sent stays charged"
+        )
+        again.close()
+    assert len(store.bodies) == seen, "the second draw never left"
+
+
+def test_what_an_earlier_version_kept_unasked_is_asked_for_once(tmp_path: Path) -> None:
+    """It kept people instead of services."""
+    store = Store()
+    store.receipts_status = 503
+    with collecting(store) as address:
+        client = opened(address, tmp_path / "w.db")
+        client.person("ada").record("users", ROW)
+        client.close()
+        with closing(sqlite3.connect(tmp_path / "w.db")) as file, file:
+            file.execute("INSERT INTO unasked SELECT collection, person FROM unasked_services")
+            file.execute("DELETE FROM unasked_services")
+        client = opened(address, tmp_path / "w.db")
+        assert client.flush(seconds=0).sent == 0
+        client.close()
+        store.receipts_status = 200
+        for sent in (1, 0):
+            asked = len(store.asked)
+            client = opened(address, tmp_path / "w.db")
+            assert (client.flush().sent, len(store.asked) - asked) == (sent, sent)
+            client.close()
 
 
 def test_one_question_for_each_person_and_none_without_a_token(tmp_path: Path) -> None:

@@ -110,9 +110,10 @@ export function createClient(parts: Parts): Client {
   async function take(service: string, rows: readonly Row[], held = false, single = false): Promise<Receipt> {
     const rules = interpreter.service(service);
     if (single) rules.needOneToOne();
-    const asked = !address.token || wallet.isAsked(await wallet.read(), collection) || !await ask(timeout);
     const claim = claimOf(service, held);
-    const drawn = parts.assigned && !wallet.isDrawn(await wallet.read(), claim) ? await parts.assigned(rules) : undefined;
+    const isNew = !wallet.isDrawn(await wallet.read(), claim);
+    const asked = !address.token || !isNew || !await ask(timeout);
+    const drawn = parts.assigned && isNew ? await parts.assigned(rules) : undefined;
     const { entry, again } = await wallet.take(claim, () => {
       rules.check(rows);
       const shown = rows.map((row) => publicText(rules.data, row)); // only services with exactly one row have any

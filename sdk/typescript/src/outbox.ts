@@ -4,7 +4,7 @@
 import { CollectorError } from "./errors.js";
 import { bytesOf } from "./members.js";
 import { type Outcome, post, wordOf } from "./transport.js";
-import type { Pages, Settled, Wallet } from "./wallet.js";
+import { isUnasked, type Pages, type Settled, type Wallet } from "./wallet.js";
 
 /** Asks which reports the collector holds; returns an outcome that does not say so. */
 export type Ask = () => Promise<Outcome | undefined>;
@@ -65,7 +65,7 @@ export async function deliver(wallet: Wallet, address: Address, timeout: () => n
     else await wallet.deleted(deletion);
     if (failed.wait !== undefined) return { sent, rejected, ...failed };
   }
-  if (pages.unasked?.includes(address.collection)) {
+  if (pages.unasked?.some((one) => one.startsWith(address.collection))) {
     const outcome = await ask();
     if (outcome) return { sent, rejected, ...orBad(outcome) }; // it may hold them: a second draw must not leave
   }
@@ -96,7 +96,7 @@ export function deletions(pages: Pages, { url, collection, token }: Address): st
 export function waiting(pages: Pages, { url, collection, token }: Address): Letter[] {
   return pages.entries // a token is about one collection: reports of other rounds wait for theirs
     .filter((entry) => !entry.held && ((entry.url === url && !token) || entry.collection === collection) &&
-      !pages.unasked?.includes(entry.collection))
+      !isUnasked(pages, entry))
     .flatMap((entry) => entry.reports.flatMap(({ body, status }, slot) =>
       status === "waiting" ? [{ collection: entry.collection, service: entry.service, slot, body }] : []));
 }

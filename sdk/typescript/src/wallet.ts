@@ -55,7 +55,10 @@ export interface Pages {
   readonly forgotten: readonly string[];
   /** Deletions that were not confirmed yet: a collection and its collector's address, or the address of all of it. */
   readonly deletions: readonly string[];
-  /** Collections whose reports stay here until the collector has said which of them it holds. */
+  /**
+   * What stays here until the collector has said which reports it holds: a collection, a space and a service; in wallets
+   * of earlier versions a collection.
+   */
   readonly unasked?: readonly string[];
 }
 
@@ -79,8 +82,6 @@ export interface Wallet {
   counted(pages: Pages, today: string): Entry[];
   /** Return the day on which the oldest charge that counts stops counting, if there is one. */
   renews(pages: Pages, today: string): string | undefined;
-  /** Tell whether the wallet remembers this person in a collection, and the collector was asked before. */
-  isAsked(pages: Pages, collection: string): boolean;
   /** Record the services for which the collector already has reports: ours are not sent, and cost nothing. */
   noteTaken(collection: string, claims: readonly Claim[]): Promise<unknown>;
   settle(settled: readonly Settled[]): Promise<unknown>;
@@ -102,6 +103,12 @@ type Place = Pick<Entry, "collection" | "service">;
 
 const isOf = ({ collection, service }: Place) => (entry: Place): boolean =>
   entry.collection === collection && entry.service === service;
+
+const placeOf = ({ collection, service }: Place): string => `${collection} ${service}`;
+
+/** Tell whether reports stay here until the collector has said which it holds. */
+export const isUnasked = ({ unasked = [] }: Pages, entry: Place): boolean =>
+  unasked.includes(entry.collection) || unasked.includes(placeOf(entry));
 
 const union = (texts: readonly string[] | undefined, ...more: readonly string[]): string[] => [...new Set([...texts ?? [], ...more])];
 
@@ -147,7 +154,7 @@ export function walletOf(store: Store, person: string, cap: Fraction, days?: num
         refuseOverspending(pages, claim, day);
         const reports = draw().map((body) => ({ body, status: "waiting" as const }));
         const entry = { ...claim, day, epsilon: fractionText(claim.epsilon), reports };
-        return { entries: [...entries, entry], ...(asked ? {} : { unasked: union(unasked, claim.collection) }) };
+        return { entries: [...entries, entry], ...(asked ? {} : { unasked: union(unasked, placeOf(claim)) }) };
       });
       return { entry: changed.entries.find(isOf(claim))!, again };
     },
@@ -156,16 +163,15 @@ export function walletOf(store: Store, person: string, cap: Fraction, days?: num
       const oldest = counted(pages, today).find(({ epsilon }) => epsilon !== "0");
       return oldest && days ? later(oldest.day, days) : undefined;
     },
-    isAsked: ({ entries, unasked }, collection) =>
-      entries.some((entry) => entry.collection === collection) && !unasked?.includes(collection),
-    noteTaken: (collection, claims) => change(({ entries, unasked = [] }) => {
-      const wasUnasked = unasked.includes(collection); // then nothing of it was ever sent
+    noteTaken: (collection, claims) => change((pages) => {
+      const { entries, unasked = [] } = pages;
       const taken = { epsilon: "0", reports: [{ body: "", status: "taken" as const }] };
-      const known = entries.map((entry) => wasUnasked && claims.some(isOf(entry)) ? { ...entry, ...taken } : entry);
+      const known = entries.map((entry) => // nothing of what is unasked was ever sent
+        isUnasked(pages, entry) && claims.some(isOf(entry)) ? { ...entry, ...taken } : entry);
       const fresh = claims.filter((claim) => !entries.some(isOf(claim)));
       return {
         entries: [...known, ...fresh.map((claim) => ({ ...claim, ...taken }))],
-        unasked: unasked.filter((one) => one !== collection),
+        unasked: unasked.filter((one) => !one.startsWith(collection)),
       };
     }),
     settle: (settled) => change(({ entries }) => ({

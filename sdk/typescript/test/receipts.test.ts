@@ -35,7 +35,36 @@ test("a lost wallet draws nothing that the collector holds", async (t) => {
   assert.equal((await again.flush()).sent, 2);
   assert.equal(to.stored.size, 3);
   const asked = to.posts.filter(({ path }) => path === "/v1/receipts").map(({ body }) => JSON.parse(body));
-  assert.deepEqual(asked, Array(2).fill({ collection: collections.november.id, key: "u-42", token: "12.ab" }));
+  assert.deepEqual(asked, Array(3).fill({ collection: collections.november.id, key: "u-42", token: "12.ab" }));
+});
+
+test("an older copy of a wallet draws nothing that the collector holds", async (t) => {
+  const to = await collector(t);
+  const store = memoryStore();
+  const first = await client(t, to, { ...TOKEN, store });
+  await first.record("users", USER);
+  await first.flush();
+  const copies = [memoryStore(), memoryStore()];
+  const name = `wallet/"u-42"`;
+  const pages = (await store.read(name))!;
+  for (const copy of copies) await copy.update(name, () => pages);
+  to.receipts = () => ({ taken: [...to.stored.keys()].map((id) => JSON.parse(id)).map(([, , service, slot]) => ({ service, slot })) });
+  await first.rows("orders", ORDERS);
+  await first.flush();
+  const seen = to.posts.filter(({ path }) => path.endsWith("/reports")).length;
+  const again = await client(t, to, { ...TOKEN, store: copies[0]! });
+  assert.equal((await again.rows("orders", [])).reports[0]!.status, "taken");
+  assert.equal((await again.flush()).sent, 0);
+  to.always = (request, response) => request.path === "/v1/receipts" && problem(response, 503, "slow-down");
+  const offline = await client(t, to, { ...TOKEN, store: copies[1]! });
+  assert.equal((await offline.rows("orders", [])).reports[0]!.status, "waiting");
+  assert.deepEqual(await lastWords(copies[1]!, to), []);
+  to.always = undefined;
+  assert.equal((await offline.flush()).sent, 0);
+  assert.deepEqual((await offline.history()).map(({ service, reports }) => [service, reports[0]!.status]),
+    [["users", "stored"], ["orders", "taken"]]);
+  assert.equal((await offline.budget()).spent, (await again.budget()).spent, "what this one has sent stays charged");
+  assert.equal(to.posts.filter(({ path }) => path.endsWith("/reports")).length, seen, "the second draw never left");
 });
 
 test("one question, none without a token, and collectors without receipts are served as before", async (t) => {
@@ -81,7 +110,7 @@ test("with a refused token nothing leaves until a better one is asked with", asy
   const store = memoryStore();
   const lost = await client(t, to, { ...TOKEN, store });
   await lost.record("users", { ...USER, age: 3 });
-  const { pending, problem: why } = await lost.flush({ seconds: 0.02 });
+  const { pending, problem: why } = await lost.flush();
   assert.deepEqual([pending, why?.code], [1, "bad-token"]);
   assert.deepEqual(await lastWords(store, to), []);
   to.always = undefined;

@@ -153,11 +153,9 @@ class Client:
             message = "This person is not asked in this round of the panel. Nothing was drawn."
             raise UsageError(message, code="not-asked")
         rows = plain_rows(rows)
-        asked = (
-            not self._outbox.has_tokens or self._wallet.is_asked(self.collection, person) or self._ask(person) is None
-        )
-        public = _public(self._services[service], rows)
         is_new = not self._wallet.is_drawn(self.collection, person, service)
+        asked = not (is_new and self._outbox.has_tokens) or self._ask(person) is None
+        public = _public(self._services[service], rows)
         coin = self._coin(person) if self._interpreter.is_assigned and is_new else None
 
         def draw() -> list[str]:

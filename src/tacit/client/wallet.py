@@ -45,8 +45,16 @@ TABLES = (
 )
 """Statements that migrate a file of format 0, or an empty one, to this format."""
 
-COINS = """CREATE TABLE IF NOT EXISTS coins (collection TEXT, person TEXT, coin TEXT,
-  PRIMARY KEY (collection, person)) WITHOUT ROWID"""
+BESIDE = (
+    """CREATE TABLE IF NOT EXISTS coins (collection TEXT, person TEXT, coin TEXT,
+      PRIMARY KEY (collection, person)) WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS unasked_services (collection TEXT, person TEXT, service TEXT,
+      PRIMARY KEY (collection, person, service)) WITHOUT ROWID""",
+    """INSERT OR IGNORE INTO unasked_services SELECT collection, person, service
+      FROM unasked JOIN entries USING (collection, person)""",
+    "DELETE FROM unasked",
+)
+"""Tables that clients of earlier versions ignore; these asked about a person once, not about each service."""
 
 Draw = Callable[[], Sequence[str]]
 """Draws the bodies of a service's reports, one for each slot."""
@@ -107,7 +115,9 @@ class Wallet:
             self._file.execute("PRAGMA synchronous = FULL")
             self._file.execute("PRAGMA secure_delete = ON")  # deleted reports leave no traces in free pages
             self._upgrade()
-            self._file.execute(COINS)  # clients of earlier versions ignore it
+            with self._transaction() as file:
+                for statement in BESIDE:
+                    file.execute(statement)
         except (sqlite3.Error, OSError) as cause:
             message = f"The wallet {Path(path).name!r} cannot be used ({type(cause).__name__}). Name another file."
             raise UsageError(message, code="unusable-wallet") from None
@@ -195,7 +205,9 @@ class Wallet:
                 self._refuse_overspending(claim, who, cap, day)
                 self._insert(claim, who, claim.epsilon, day, draw(), "held")
                 if not asked:
-                    self._add_unasked(claim.collection, who)
+                    file.execute(
+                        "INSERT INTO unasked_services VALUES (?, ?, ?)", (claim.collection, who, claim.service)
+                    )
             if not held:
                 file.execute(
                     "UPDATE reports SET status = 'waiting' "
@@ -246,37 +258,23 @@ class Wallet:
             ((*where, slot, body, status) for slot, body in enumerate(bodies)),
         )
 
-    def is_asked(self, collection: str, person: Person) -> bool:
-        """Return whether the wallet knows a person in a collection, and the collector was asked about them."""
-        where = (collection, _key(person))
-        queries = ("SELECT 1 FROM entries WHERE {}", "SELECT 1 FROM unasked WHERE {}")
-        with self._lock:
-            known, unasked = (
-                self._file.execute(f"{query.format('collection = ? AND person = ?')} LIMIT 1", where).fetchone()
-                for query in queries
-            )
-        return known is not None and unasked is None
-
     def people_to_ask(self, collection: str) -> list[Person]:
         """Return people whose reports wait until the collector has said which of them it already has."""
-        query = "SELECT person FROM unasked WHERE collection = ?"
+        query = "SELECT DISTINCT person FROM unasked_services WHERE collection = ?"
         with self._lock:
             return [json.loads(who) for (who,) in self._file.execute(query, (collection,))]
-
-    def _add_unasked(self, collection: str, who: str) -> None:
-        self._file.execute("INSERT OR IGNORE INTO unasked VALUES (?, ?)", (collection, who))
 
     def note_taken(self, claims: Collection[Claim], collection: str, person: Person) -> None:
         """Record the services for which the collector already has reports: ours are not sent, and cost nothing."""
         who = _key(person)
         with self._transaction() as file:
             where = (collection, who)
-            query = "DELETE FROM unasked WHERE collection = ? AND person = ?"
-            was_unasked = file.execute(query, where).rowcount > 0
+            query = "DELETE FROM unasked_services WHERE collection = ? AND person = ? RETURNING service"
+            unasked = {service for (service,) in file.execute(query, where).fetchall()}
             for claim in claims:
                 if self._entry(collection, who, claim.service) is None:
                     self._insert(claim, who, Fraction(0), claim.day, [""], "taken")
-                elif was_unasked:  # none of these was ever sent
+                elif claim.service in unasked:  # none of these was ever sent
                     place = (*where, claim.service)
                     file.execute(
                         "UPDATE reports SET status = 'taken', body = '' "
@@ -329,7 +327,8 @@ class Wallet:
         query = (
             "SELECT number, body, person FROM reports AS r "
             "WHERE collection = ? AND status = 'waiting' AND number > ? AND NOT EXISTS "
-            "(SELECT 1 FROM unasked AS u WHERE u.collection = r.collection AND u.person = r.person) "
+            "(SELECT 1 FROM unasked_services AS u "
+            "WHERE u.collection = r.collection AND u.person = r.person AND u.service = r.service) "
             "ORDER BY number LIMIT ?"
         )
         with self._lock:
