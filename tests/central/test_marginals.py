@@ -126,6 +126,26 @@ def test_tables_are_near_and_files_come_back(tmp_path: Path) -> None:
     assert abs((rows["c3"] == rows["c4"]).mean() - (np.asarray(table["c3"]) == np.asarray(table["c4"])).mean()) < 0.1
 
 
+@pytest.mark.parametrize(("pairs", "condition"), [(0, "a = 1 AND b = 0"), (3, "a = 1 AND b = 1 AND c = 1")])
+def test_errors_contain_what_counted_tables_leave_possible(pairs: int, condition: str) -> None:
+    """20,000 people, epsilon 4: columns that are the exclusive-or of the others, and equal columns without their pair.
+
+    The truth is 0; independence predicts 2,500 and 5,000, with an error of 30 and less.
+    """
+    a, b = np.arange(20_000) % 2, np.arange(20_000) // 2 % 2
+    columns = {"a": a, "b": b if pairs else a, "c": a ^ b}
+    service = tc.Service("t", key="uid", attributes=[tc.Categorical(name, values=[0, 1]) for name in columns])
+    table = {"uid": np.arange(20_000)} | columns
+    release = central.release(table, service, epsilon=4, method="marginals", pairs=pairs)
+    cell = release.sql(f"SELECT COUNT(*) AS n FROM t WHERE {condition}")["n"]
+    share = release.sql(f"SELECT AVG(CASE WHEN {condition} THEN 1 ELSE 0 END) AS n FROM t")["n"]
+    assert cell.low <= 0 <= cell.high < 12_500
+    assert cell.value > 2_000
+    assert share.low <= 0 <= share.high < 0.6
+    single = release.sql("SELECT COUNT(*) AS n FROM t WHERE a = 1")["n"]
+    assert single.error < 60
+
+
 def test_budgets_add_up_and_are_named() -> None:
     table, service = people(500, 5)
     ledger = central.Ledger(None, 1)

@@ -38,6 +38,7 @@ from tacit.contract.schema import Ordinal, Service
 from tacit.errors import LayoutError, UsageError
 from tacit.estimate.functional import Functional, Vector
 from tacit.model.evidence import Attribute, NoisyTable
+from tacit.model.hidden import error_of_range
 from tacit.model.model import Model
 from tacit.model.synthesis import draw_rows
 
@@ -228,7 +229,7 @@ class MarginalTables:
     kind, unbiased = "marginals", False
     assumption = (
         "fitted to noisy tables of single columns and of some pairs; columns are assumed independent otherwise, given "
-        "those they are paired with, and no error covers that"
+        "those they are paired with. Errors contain whatever the counted tables leave possible"
     )
 
     def __init__(self, attributes: Sequence[Attribute], tables: list[Counted]) -> None:
@@ -288,8 +289,10 @@ class MarginalTables:
         """Return the standard error of an estimate, and the equivalent number of equal draws.
 
         It is not below that of the unbiased estimate from a counted table, where there is one: the model may be wrong.
+        What tables with the same counts may hide is in it, too.
         """
-        error = math.sqrt(max(0.0, self.covariance(functional, functional)))
+        [hidden] = error_of_range(*self.model.hidden([functional]))
+        error = math.hypot(math.sqrt(max(0.0, self.covariance(functional, functional))), self.people * hidden)
         counted = [table.deviation(functional) for table in self.tables]
         return max(error, min((deviation for deviation in counted if deviation is not None), default=0.0)), MANY_DRAWS
 
