@@ -24,7 +24,7 @@ SCHEMA = tc.Schema(
         )
     ]
 )
-COLLECTION = tc.Collection(SCHEMA, epsilon=4, round="r1")
+COLLECTION = tc.Collection(SCHEMA, epsilon=4, mechanism="pairs", round="r1")
 
 
 @pytest.fixture(scope="module")
