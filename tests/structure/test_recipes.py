@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from support.npm import install
+from support.tiers import keeping
 
 ROOT = Path(__file__).parents[2]
 COPIED = ("src", "tests", "docs", "bench", "deploy", "sdk/typescript", "pyproject.toml")
@@ -210,9 +211,10 @@ USES: dict[str, Callable[[Path], None]] = {
     "Add an engine": use_engine,
     "Add an aggregate": use_aggregate,
 }
+KEPT = ["Add an oracle", "Add an aggregate"]
 
 
-@pytest.mark.parametrize("title", USES)
+@pytest.mark.parametrize("title", keeping(KEPT, USES, "recipes; an oracle and an aggregate stay"))
 def test_a_recipe_followed_to_the_letter_works_and_changes_what_it_names(title: str, copy: Copy) -> None:
     folder = copy.folder
     follow(title, folder)
