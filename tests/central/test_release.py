@@ -328,6 +328,14 @@ def test_auto_counts_marginals_above_four_million_cells(columns: int, size: int)
     assert central.advise(service, 1, 200).method == "marginals"
 
 
+@pytest.mark.parametrize(("columns", "size", "kind"), [(5, 6, "marginals"), (5, 2, "views"), (4, 9, "boxes")])
+def test_auto_counts_marginals_of_five_columns_with_few_people(columns: int, size: int, kind: str) -> None:
+    """200 people: blue for 32 cells at epsilon 2, pairs of five columns with 7,776 cells, boxes of four with 6,561."""
+    service, table = wide(columns, size)
+    assert central.release(table, service, 2).body.kind == kind
+    assert (central.advise(service, 2, 200).method == "marginals") == (kind == "marginals")
+
+
 def test_auto_refuses_too_many_categories_and_names_what_works() -> None:
     service, table = wide(2, 4_000)
     ledger = central.Ledger(None, 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.central.auto import is_wide, prefers_blue, prefers_multiscale
+from tacit.central.auto import is_wide, prefers_blue, prefers_marginals, prefers_multiscale
 from tacit.central.blue import MAX_CELLS, view_cells
 from tacit.central.cells import DENSE
 from tacit.central.methods import METHODS, method_of
@@ -105,7 +105,8 @@ def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: A
     if prefers_blue(declared, float(budget), rows):
         return Advice("blue", f"{shown} people times epsilon per cell are enough to estimate every cell", expected)
     why = f"{shown} people times epsilon per cell are too few to estimate all {cells:,} cells"
-    return Advice("multiscale" if prefers_multiscale(declared) else "adaptive", why, expected)
+    few = "multiscale" if prefers_multiscale(declared) else "adaptive"
+    return Advice("marginals" if prefers_marginals(declared) else few, why, expected)
 
 
 def _expected_errors(service: Service, variance: float, cells: int) -> dict[str, float]:
