@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.tiers import LONG, write_result
+from support.tiers import LONG, processor_seconds, write_result
 
 SLOW_TO_START = ("tests/clients/test_typescript.py", "tests/engines/test_spark.py", "tests/web/")
 
 NOT_RUN = pytest.StashKey[str]()
 STARTED = pytest.StashKey[float]()
+USED_BEFORE = pytest.StashKey[float]()
 
 
 @pytest.fixture
@@ -63,11 +64,19 @@ def _failed_if_required(report: pytest.TestReport | pytest.CollectReport) -> Non
         report.longrepr = f"skipped under TACIT_REQUIRE_ALL=1: {report.longrepr}"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Note what the worker has used so far."""
+    item.stash[USED_BEFORE] = processor_seconds()
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport():
-    """Judge skipped tests."""
+def pytest_runtest_makereport(item: pytest.Item):
+    """Judge skipped tests, and report the processor seconds of each, of the processes that it waited for too."""
     report = yield
     _failed_if_required(report)
+    if report.when == "teardown":
+        report.user_properties.append(("processor_seconds", processor_seconds() - item.stash[USED_BEFORE]))
     return report
 
 
@@ -88,8 +97,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     told = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common())
     config.stash[NOT_RUN] = f"not run: {told or 'nothing was skipped'}"
     if config.option.result:
-        counts = {name: len(terminalreporter.stats.get(name, [])) for name in ("passed", "failed", "error", "skipped")}
-        write_result(config.option.result, time.monotonic() - config.stash[STARTED], counts)
+        stats = terminalreporter.stats
+        counts = {name: len(stats.get(name, [])) for name in ("passed", "failed", "error", "skipped")}
+        reports = [
+            report for of_outcome in stats.values() for report in of_outcome if hasattr(report, "user_properties")
+        ]
+        used: Counter[str] = Counter()
+        for report in reports:
+            used[report.nodeid.split("::")[0]] += dict(report.user_properties).get("processor_seconds", 0.0)
+        write_result(config.option.result, time.monotonic() - config.stash[STARTED], counts, used)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -9,15 +9,19 @@ import datetime
 import json
 import os
 import subprocess
+from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-__all__ = ["LONG", "commit", "how_many", "keeping", "write_result"]
+__all__ = ["LONG", "commit", "how_many", "keeping", "processor_seconds", "write_result"]
 
 LONG = int(os.environ.get("TACIT_LONG", "0"))
+
+LARGEST = 40
+"""Files of which a result states the processor seconds."""
 
 
 def how_many(short: int, long: int, what: str) -> int:
@@ -33,8 +37,14 @@ def keeping(kept: Collection[object], cases: Iterable[Any], what: str) -> list[A
     return [pytest.param(*(c if isinstance(c, tuple) else (c,)), marks=marks[c in kept]) for c in made]
 
 
-def write_result(file: Path, seconds: float, counts: dict[str, int]) -> None:
-    """Write what a run of everything found, to be committed."""
+def processor_seconds() -> float:
+    """Return what this process, and the processes that it waited for, have used."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def write_result(file: Path, seconds: float, counts: dict[str, int], used: Counter[str]) -> None:
+    """Write what a run of everything found, to be committed, with the processor seconds of the largest files."""
     result = {
         "commit": _git("rev-parse", "HEAD"),
         "as_committed": not _git("status", "--porcelain", "--", ":/src", ":/tests"),
@@ -43,6 +53,8 @@ def write_result(file: Path, seconds: float, counts: dict[str, int]) -> None:
         "cores": len(os.sched_getaffinity(0)),
         "amounts_times": LONG,
         **counts,
+        "processor_seconds": round(used.total()),
+        "of_files": {name: round(of_file, 1) for name, of_file in used.most_common(LARGEST)},
     }
     file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
