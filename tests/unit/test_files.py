@@ -25,13 +25,22 @@ ROWS = range(30)
         ("commas.csv", "id,price,city\n" + "".join(f'{i},{i}.5,"Köln"\n' for i in ROWS)),
     ],
 )
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_csv_files_are_read_however_they_are_written(name: str, data: str, encoding: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(data.encode(encoding))
     table = read_file("t", tmp_path / name)
     assert table.column_names == ["id", "price", "city"]
     assert table["price"].to_pylist() == [i + 0.5 for i in ROWS]
     assert set(table["city"].to_pylist()) == {"Köln"}
+
+
+def test_files_of_two_encodings_are_refused_with_a_line_of_each(tmp_path: Path) -> None:
+    rows = [f"{i},Köln\n" for i in ROWS]
+    data = b"id,city\n" + "".join(rows[:20]).encode() + "".join(rows[20:]).encode("cp1252")
+    (tmp_path / "t.csv").write_bytes(data)
+    with pytest.raises(RecordError, match="line 2 is UTF-8, and line 22 is not") as caught:
+        read_file("t", tmp_path / "t.csv")
+    assert "Köln" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,15 @@ def test_bounds_are_round_or_known_by_name(name: str, values: Any, low: float, h
     assert (found["low"], found["high"]) == (low, high)
 
 
+@pytest.mark.parametrize(
+    ("values", "why"), [([2**60 + i for i in range(100)], "2^53"), ([1.0, math.inf] * 100, "infinite")]
+)
+def test_numbers_that_no_bounds_contain_are_left_out(values: Any, why: str) -> None:
+    proposed = propose_column("x", pa.chunked_array([pa.array(values)]))
+    assert not proposed.settings
+    assert why in proposed.left_out
+
+
 def test_rare_texts_are_not_listed_and_many_texts_are_left_out() -> None:
     assert settings(["a"] * 500 + ["b"] * 500 + ["Ms Unique"]) == {
         "kind": "categorical",

@@ -89,8 +89,10 @@ def _arguments(options: argparse.Namespace) -> tuple[Path, dict[str, str]]:
         tables = [options.file, *tables]
     for table in tables:
         if Path(table).suffix.lower() not in SUFFIXES:
-            refusal = f"{Path(table).name or table} is no file to write (.toml) and no table ({', '.join(SUFFIXES)})."
-            message = f"{refusal} Convert it."
+            message = (
+                f"{Path(table).name or table} is neither a table ({', '.join(SUFFIXES)}) nor a file to write (.toml). "
+                "Save a spreadsheet as CSV, and JSON as .jsonl with an object on each line."
+            )
             raise UsageError(message, code="bad-option")
     named = named_tables([table if "=" in table else f"{allowed_name(Path(table).stem)}={table}" for table in tables])
     out = options.out or (f"{next(iter(named))}.toml" if len(tables) > len(options.tables) else options.file)

@@ -58,6 +58,9 @@ KNOWN_BOUNDS: tuple[tuple[str, int, int], ...] = (
 )
 """Names of columns with well-known bounds."""
 
+EXACT = 2**53
+"""Largest whole number up to which floating-point numbers are exact."""
+
 IDENTIFIER = re.compile(
     r"(^|_)(id|uid|uuid|guid|code|zip|postcode|phone|email|invoice|serial(no)?|type|kind|status|category)$"
 )
@@ -127,10 +130,11 @@ def _texts(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed
 
 def _numbers(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed:
     """Declare numbers between public bounds."""
-    numbers = column.drop_null().cast(pa.float64())
-    numbers = numbers.filter(pc.is_finite(numbers))
-    if not len(numbers):
-        return Proposed(name, {}, left_out="it has no finite number")
+    numbers = column.drop_null().cast(pa.float64(), safe=False)
+    if pa.types.is_integer(column.type) and pc.max(pc.abs(numbers)).as_py() > EXACT:
+        return Proposed(name, {}, left_out="its whole numbers are beyond 2^53, as those of identifiers are")
+    if not pc.all(pc.is_finite(numbers)).as_py():
+        return Proposed(name, {}, left_out="it has infinite numbers; make them NULL, or declare it by hand")
     is_integer = pa.types.is_integer(column.type)
     if IDENTIFIER.search(name.lower()):
         if pc.count_distinct(numbers).as_py() > MOST_EXACT_VALUES:

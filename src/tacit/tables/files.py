@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -57,7 +58,9 @@ def _why(suffix: str, message: str) -> str:
 def _read_csv(path: Path) -> pa.Table:
     """Read a CSV file with any usual separator, decimal sign and encoding; blank texts are missing, as numbers."""
     with path.open("rb") as file:
-        sample = file.read(SAMPLE).decode("utf-8-sig", errors="replace")
+        start = file.read(SAMPLE)
+    encoding = "utf-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
+    sample = start.decode("utf-8-sig" if encoding == "utf-8" else encoding, errors="replace")
     lines = sample.splitlines()
     separator = max(SEPARATORS, key=lambda character: (lines[0].count(character), -SEPARATORS.index(character)))
     fields = [field.strip('" ') for line in lines[1:100] for field in line.split(separator)]
@@ -66,17 +69,36 @@ def _read_csv(path: Path) -> pa.Table:
     quoted_lines = any(line.count('"') % 2 for line in lines[:-1])
     parse = csv.ParseOptions(delimiter=separator, newlines_in_values=quoted_lines)
     try:
-        table = csv.read_csv(path, parse_options=parse, convert_options=convert)
+        table = csv.read_csv(path, csv.ReadOptions(encoding=encoding), parse, convert)
     except pa.ArrowInvalid:  # quoted line breaks may come late, and one thread knows the number of the line
         parse = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-        table = csv.read_csv(path, csv.ReadOptions(use_threads=False), parse, convert)
+        table = csv.read_csv(path, csv.ReadOptions(use_threads=False, encoding=encoding), parse, convert)
     if any(pa.types.is_binary(field.type) for field in table.schema):  # not UTF-8
+        _refuse_mixed(path)
         read = csv.ReadOptions(encoding="cp1252")
         try:
             table = csv.read_csv(path, read, parse, convert)
         except (UnicodeDecodeError, pa.ArrowException):
             return table
     return read_spellings(_without_blanks(table), "," if comma else ".")
+
+
+def _refuse_mixed(path: Path) -> None:
+    """Refuse a file with lines in UTF-8 and lines that are not: read as one encoding, the same text would be two."""
+    utf8, other = 0, 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.isascii():
+                try:
+                    line.decode()
+                    utf8 = utf8 or number
+                except UnicodeDecodeError:
+                    other = other or number
+            if utf8 and other:
+                problem = (
+                    f"line {utf8} is UTF-8, and line {other} is not: the file mixes encodings. Save all of it as UTF-8."
+                )
+                raise RecordError(problem, code="unreadable-table", service=path.stem)
 
 
 def _without_blanks(table: pa.Table) -> pa.Table:
