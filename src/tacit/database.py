@@ -38,7 +38,7 @@ from tacit.sql.lookup import Dimension
 from tacit.sql.moments import clock_for
 from tacit.sql.parse import parse, without_explain
 from tacit.sql.scope import Scope
-from tacit.sql.tables import check_rounds, scope_of, tables_of
+from tacit.sql.tables import check_dimensions, check_rounds, scope_of, tables_of
 from tacit.tables.html import table_html
 from tacit.tables.read import as_arrow
 
@@ -356,7 +356,9 @@ class Database:
         statement = parse(question, parameters, now=clock_for(question))
         tables = tables_of(statement, question)
         services = [table for table in tables if table.name.lower() not in self._dimensions]
-        newest = self._catalog.find([table.name for table in services or tables])
+        if not services:
+            check_dimensions([self._dimensions[table.name.lower()] for table in tables], question)
+        newest = self._catalog.find([table.name for table in services])
         scope = scope_of(tables, newest.schema, question, self._dimensions, self._catalog.stored_values(newest))
         bound = bind(statement, scope)
         rounds = self._catalog.rounds(newest, [table.name for table in services], every=scope.uses_round(statement))

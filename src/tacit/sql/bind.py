@@ -163,7 +163,8 @@ class Bound:
         ]
         if self.keys and all(isinstance(output, GroupKey) for _, output in self.outputs):
             notes.append("the answer lists all declared values; add COUNT(*) to estimate how many people have each")
-        if any(join.args.get("side") for join in self.statement.args.get("joins") or []):
+        sides = any(join.args.get("side") for join in self.statement.args.get("joins") or [])
+        if sides and len(self.scope.sources) > 1:
             notes.append("people who have not reported to all joined services are left out, whatever the join")
         return [
             *notes,

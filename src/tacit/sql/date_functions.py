@@ -89,7 +89,10 @@ def _make_date(node: exp.DateFromParts, read: Read) -> Function:
 
 
 def _time_bucket(node: exp.DateBin, read: Read) -> Function:
-    interval = constant_interval(node.this)
+    width = node.this
+    if isinstance(width, exp.Literal) and width.is_string:  # time_bucket('7 days', day)
+        width = exp.cast(width.copy(), exp.DType.INTERVAL)
+    interval = constant_interval(width)
     if interval is None or interval[0] < 1 or node.args.get("zone"):
         raise NotScalar(node)
     return strict(lambda day: bucket_start(scalars.as_day(day), *interval), read(node.expression))

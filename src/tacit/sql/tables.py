@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from sqlglot import exp
 
 from tacit.contract.schema import Public, Schema, Service
@@ -17,7 +18,7 @@ from tacit.sql.predicates import holds
 from tacit.sql.scope import Joined, JoinKind, Scope, StoredValues
 from tacit.sql.semijoins import BARE, SEMI_JOIN
 
-__all__ = ["Named", "check_rounds", "scope_of", "tables_of"]
+__all__ = ["Named", "check_dimensions", "check_rounds", "scope_of", "tables_of"]
 
 WHY_JOIN = "Only JOIN, LEFT, RIGHT and FULL JOIN of services on the key are supported. Write JOIN service USING (key)."
 
@@ -27,6 +28,11 @@ WHY_FULL = (
 )
 
 WHY_ONCE = "{0} is joined with itself, which works with JOIN only. Ask two questions instead."
+
+WHY_KEPT = (
+    "{0} is a dimension: reports do not reveal which of its rows nobody has, so it can be joined to a service only. "
+    "Write FROM service JOIN {0}, or LEFT JOIN to keep rows of the service without a match."
+)
 
 WHY_KEYS = (
     "A subquery in WHERE must be about the same person: key IN (SELECT key FROM service WHERE …), or EXISTS (SELECT 1 "
@@ -103,6 +109,7 @@ def scope_of(
     reports.
     """
     known = {service.name.lower(): service for service in schema.services}
+    tables = _service_first(tables, known, text)
     joined: list[_Table] = []
     public: list[Named] = []
     for table in tables:
@@ -111,9 +118,10 @@ def scope_of(
             message = f"Two tables are called {table.alias!r}. Give one of them another name with AS."
             raise BindError(message, code="ambiguous-table", text=text)
         if table.name.lower() not in known and table.name.lower() in (dimensions or {}):
-            if table.join is not None and table.join.args.get("side"):
-                message = f"{table.name} is a dimension, which works with JOIN only: rows without a match are dropped."
-                raise UnsupportedSqlError(message, code="unsupported-join", text=text, span=span_of(table.join))
+            if table.join is not None and _side(table.join) not in ("", "LEFT"):
+                raise UnsupportedSqlError(
+                    WHY_KEPT.format(table.name), code="unsupported-join", text=text, span=span_of(table.join)
+                )
             public.append(table)
             continue
         _add(joined, known[table.name.lower()], table, text)
@@ -124,6 +132,32 @@ def scope_of(
     scope = replace(_with_conditions(scope, joined), is_full=any(_is_full(table.join) for table in tables))
     dimensional = [_join(scope, table, (dimensions or {})[table.name.lower()], text) for table in public]
     return replace(scope, dimensions=tuple(dimensional), stored=stored)
+
+
+def _service_first(tables: list[Named], known: Mapping[str, Service], text: str) -> list[Named]:
+    """Return the tables with a dimension that begins FROM after the service that is joined to it."""
+    [first, *others] = tables
+    if first.name.lower() in known:
+        return tables
+    for place, table in enumerate(others):
+        join = table.join
+        if join is None or table.name.lower() not in known or not _names_table(join, first.alias):
+            continue
+        if _side(join) not in ("", "RIGHT"):
+            raise UnsupportedSqlError(
+                WHY_KEPT.format(first.name), code="unsupported-join", text=text, span=span_of(join)
+            )
+        moved = join.copy()
+        moved.set("side", "LEFT" if _side(join) else None)
+        return [replace(table, join=None), replace(first, join=moved), *others[:place], *others[place + 1 :]]
+    return tables
+
+
+def _names_table(join: exp.Join, alias: str) -> bool:
+    """Return whether ON names a table, or USING a column that it may have."""
+    on = join.args.get("on")
+    columns = on.find_all(exp.Column) if on is not None else ()
+    return bool(join.args.get("using")) or any(column.table.lower() == alias.lower() for column in columns)
 
 
 @dataclass
@@ -219,7 +253,13 @@ def _join(scope: Scope, table: Named, dimension: Dimension, text: str) -> Joined
         f"{dimension.name} must be joined on a sensitive attribute that holds its key. Write "
         f"JOIN {dimension.name} ON service.attribute = {table.alias}.{dimension.key} (docs/glossary.md#dimension)."
     )
-    refusal = UnsupportedSqlError(message, code="unsupported-join", text=text)
+    if table.join is not None and split_on(table.join)[1]:
+        message = (
+            f"{dimension.name} is joined with conditions beside its key. Move them to WHERE, or, for LEFT JOIN, to "
+            f"FILTER or CASE around the columns of {table.alias}."
+        )
+    span = span_of(table.join) if table.join is not None else None
+    refusal = UnsupportedSqlError(message, code="unsupported-join", text=text, span=span)
     column: exp.Column | None = None
     if using and [word.name.lower() for word in using] == [dimension.key.lower()]:
         column = exp.column(using[0].copy())
@@ -227,12 +267,14 @@ def _join(scope: Scope, table: Named, dimension: Dimension, text: str) -> Joined
         sides = [on.this, on.expression]
         keys = [s for s in sides if (s.table.lower(), s.name.lower()) == (table.alias.lower(), dimension.key.lower())]
         column = next((side for side in sides if side not in keys), None) if len(keys) == 1 else None
-    if column is None:
+    if column is None or (using and on):
         raise refusal
     bound = scope.find(column)
     if isinstance(bound.attribute, Public):
         raise refusal
     matched, columns = dimension.lookups(bound.sensitive)
+    if table.join is not None and _side(table.join) == "LEFT":
+        matched = np.ones_like(matched)  # rows without a match stay; its columns are NULL there
     return Joined(table.alias, bound, matched, columns)
 
 
@@ -257,6 +299,16 @@ def _check_key(join: exp.Join, service: Service, others: dict[str, str], table: 
     if join.args.get("side"):
         message += " Conditions beside it belong in WHERE, FILTER or CASE."
     raise UnsupportedSqlError(message, code="unsupported-join", text=text, span=span_of(join))
+
+
+def check_dimensions(dimensions: Sequence[Dimension], text: str) -> None:
+    """Refuse a question about dimensions alone."""
+    [first, *_] = dimensions
+    message = (
+        f"{first.name} is a dimension, a public table whose rows are asked for where they are kept. Here it can be "
+        f"joined to a service: FROM service JOIN {first.name} ON service.attribute = {first.name}.{first.key}."
+    )
+    raise BindError(message, code="unknown-table", text=text)
 
 
 def check_rounds(statement: exp.Select, question: str, *, superpopulation: bool) -> None:

@@ -156,6 +156,8 @@ def category_vector(attribute: Categorical, wanted: list[str | int]) -> Vector:
     """Return the vector that marks listed values; refuse a value that is not in the list."""
     vector = np.zeros(attribute.size)
     for value in wanted:
+        if value == "" and attribute.has_text and attribute.other is None and not is_boolean(attribute):
+            continue  # tools ask for "not empty"; no list of values has it
         if value not in attribute.values:
             known = ", ".join(map(str, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
             listed = [str(listed).lower() for listed in attribute.values]

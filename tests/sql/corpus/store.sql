@@ -75,7 +75,7 @@ SELECT COALESCE(payment, 'unknown') AS payment, COUNT(*) AS n FROM orders GROUP 
 SELECT COALESCE(payment, 'unknown') AS payment, COUNT(*) AS n FROM orders GROUP BY payment
 SELECT CASE WHEN amount < 5 THEN 'small' WHEN amount BETWEEN 5 AND 10 THEN 'medium' ELSE 'large' END AS basket, COUNT(*) AS n, AVG(amount) AS a FROM orders GROUP BY basket ORDER BY n
 SELECT p.brand, SUM(p.price) AS list, SUM(o.amount) AS paid FROM orders o JOIN products p ON o.sku = p.sku GROUP BY p.brand ORDER BY paid DESC
-!unsupported-join SELECT p.brand, COUNT(*) FROM orders o LEFT JOIN products p ON o.sku = p.sku GROUP BY 1
+SELECT p.brand, COUNT(*) AS n FROM orders o LEFT JOIN products p ON o.sku = p.sku GROUP BY 1
 SELECT u.country, p.brand, SUM(o.amount) AS rev FROM orders o JOIN users u USING (user_id) JOIN products p USING (sku) WHERE o.ordered_on >= '2025-01-01' GROUP BY u.country, p.brand ORDER BY rev DESC LIMIT 5
 SELECT strftime(ordered_on, '%Y-%m') AS ym, COUNT(*) AS n FROM orders GROUP BY ym ORDER BY ym
 !unsupported-group SELECT to_char(ordered_on, 'YYYY-MM') AS ym, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 1
@@ -217,3 +217,24 @@ SELECT SUM(twice) AS t FROM users u LEFT JOIN (SELECT user_id AS id, stars * 2 A
 !unsupported-subquery SELECT COUNT(*) AS n FROM users u LEFT JOIN (SELECT user_id, stars IS NULL AS none FROM reviews) r USING (user_id) WHERE none
 !unsupported-subquery WITH s AS (SELECT user_id, CASE WHEN stars > 3 THEN 'good' ELSE 'bad' END AS kind FROM reviews) SELECT kind, COUNT(*) AS n FROM users LEFT JOIN s USING (user_id) GROUP BY kind
 !unsupported-subquery SELECT plan, AVG(paid) AS a FROM users LEFT JOIN (SELECT user_id, COALESCE(amount, 3) AS paid FROM orders) o USING (user_id) GROUP BY plan
+-- Dimensions: rows without a match stay behind LEFT JOIN, and FROM may begin with the dimension.
+SELECT COALESCE(p.category, 'none') AS c, SUM(o.amount) AS m, COUNT(p.brand) AS k FROM orders o LEFT JOIN products p USING (sku) GROUP BY 1 ORDER BY 1
+SELECT COUNT(*) AS n FROM orders o LEFT JOIN products p ON o.sku = p.sku WHERE p.sku IS NULL
+SELECT COUNT(*) AS n FROM orders o LEFT JOIN products p ON o.sku = p.sku WHERE NOT p.brand = 'B2'
+SELECT COUNT(*) AS n FROM orders o LEFT JOIN products p ON o.sku = p.sku WHERE p.brand = 'B2' OR p.brand IS NULL
+SELECT p.brand = 'B2' AS b, AVG(amount) AS a, AVG(price) AS p FROM orders o LEFT JOIN products p ON o.sku = p.sku GROUP BY 1
+SELECT SUM(COALESCE(price, 0) * amount) AS m FROM orders LEFT JOIN products USING (sku)
+SELECT u.country, p.brand, COUNT(*) AS n, COUNT(o.user_id) AS k FROM users u LEFT JOIN orders o USING (user_id) LEFT JOIN products p ON p.sku = o.sku GROUP BY 1, 2
+SELECT brand, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM orders LEFT JOIN products USING (sku) GROUP BY brand
+WITH p AS (SELECT sku, UPPER(brand) AS name FROM products) SELECT name, COUNT(*) AS n FROM orders o LEFT JOIN p ON o.sku = p.sku GROUP BY name
+SELECT p.brand, u.plan, COUNT(*) AS n FROM products p JOIN orders o ON o.sku = p.sku JOIN users u ON u.user_id = o.user_id GROUP BY p.brand, u.plan
+SELECT p.brand, COUNT(*) AS n FROM products p, orders o WHERE p.sku = o.sku AND o.returned GROUP BY p.brand
+SELECT p.brand, COUNT(*) AS n FROM products p RIGHT JOIN orders o USING (sku) GROUP BY p.brand
+!unsupported-join SELECT p.brand, COUNT(o.user_id) AS n FROM products p LEFT JOIN orders o ON o.sku = p.sku GROUP BY p.brand
+!unsupported-join SELECT p.brand, COUNT(o.user_id) AS n FROM orders o FULL JOIN products p ON o.sku = p.sku GROUP BY p.brand
+!unsupported-join SELECT p.brand, COUNT(*) AS n FROM orders o LEFT JOIN products p ON o.sku = p.sku AND p.price > 3 GROUP BY p.brand
+!unsupported-join SELECT brand, COUNT(*) AS n FROM orders LEFT JOIN (SELECT sku, brand FROM products WHERE price > 3) p USING (sku) GROUP BY brand
+!unknown-table SELECT COUNT(*) AS n FROM products
+SELECT time_bucket('7 days', ordered_on) AS week, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 1
+SELECT COUNT(*) AS n FROM orders WHERE payment IS NOT NULL AND (payment <> '' OR payment IS NULL)
+SELECT COUNT(*) AS n FROM orders WHERE payment NOT IN ('', 'card')

@@ -222,7 +222,7 @@ SELECT os, COUNT(*) AS n FROM hits WHERE os NOT IN ('ios') AND region != 'EU' GR
 SELECT h.os, COUNT(*) AS n FROM hits AS h WHERE h.region = 'EU' GROUP BY h.os
 SELECT COUNT(*) AS n FROM hits WHERE region = 'EU' AND (os = 'ios' OR os = 'linux') AND NOT (width < 3 AND duration < 3)
 SELECT COUNT(*) AS n FROM hits WHERE os IN ('ios', NULL)
-!unknown-value SELECT COUNT(*) AS n FROM hits WHERE engine IS NULL OR engine = ''
+SELECT COUNT(*) AS n FROM hits WHERE engine IS NULL OR engine = ''
 SELECT COUNT(*) AS n FROM hits WHERE engine <> NULL
 SELECT COUNT(*) AS n FROM hits WHERE visits_before BETWEEN 1 AND 3 AND channel_name <> 'ads'
 SELECT visits_before > 2 AS many, COUNT(*) AS n FROM hits GROUP BY many
