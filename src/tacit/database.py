@@ -38,7 +38,7 @@ from tacit.sql.lookup import Dimension
 from tacit.sql.moments import clock_for
 from tacit.sql.parse import parse, without_explain
 from tacit.sql.scope import Scope
-from tacit.sql.tables import check_dimensions, check_rounds, scope_of, tables_of
+from tacit.sql.tables import check_rounds, scope_of, services_of, tables_of
 from tacit.tables.html import table_html
 from tacit.tables.read import as_arrow
 
@@ -355,9 +355,7 @@ class Database:
         """Bind a question to the newest collection that can answer it, and to the rounds it covers."""
         statement = parse(question, parameters, now=clock_for(question))
         tables = tables_of(statement, question)
-        services = [table for table in tables if table.name.lower() not in self._dimensions]
-        if not services:
-            check_dimensions([self._dimensions[table.name.lower()] for table in tables], question)
+        services = services_of(tables, self._dimensions, question)
         newest = self._catalog.find([table.name for table in services])
         scope = scope_of(tables, newest.schema, question, self._dimensions, self._catalog.stored_values(newest))
         bound = bind(statement, scope)

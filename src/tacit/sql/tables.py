@@ -18,7 +18,7 @@ from tacit.sql.predicates import holds
 from tacit.sql.scope import Joined, JoinKind, Scope, StoredValues
 from tacit.sql.semijoins import BARE, SEMI_JOIN
 
-__all__ = ["Named", "check_dimensions", "check_rounds", "scope_of", "tables_of"]
+__all__ = ["Named", "check_rounds", "scope_of", "services_of", "tables_of"]
 
 WHY_JOIN = "Only JOIN, LEFT, RIGHT and FULL JOIN of services on the key are supported. Write JOIN service USING (key)."
 
@@ -301,14 +301,17 @@ def _check_key(join: exp.Join, service: Service, others: dict[str, str], table: 
     raise UnsupportedSqlError(message, code="unsupported-join", text=text, span=span_of(join))
 
 
-def check_dimensions(dimensions: Sequence[Dimension], text: str) -> None:
-    """Refuse a question about dimensions alone."""
-    [first, *_] = dimensions
-    message = (
-        f"{first.name} is a dimension, a public table whose rows are asked for where they are kept. Here it can be "
-        f"joined to a service: FROM service JOIN {first.name} ON service.attribute = {first.name}.{first.key}."
-    )
-    raise BindError(message, code="unknown-table", text=text)
+def services_of(tables: Sequence[Named], dimensions: Mapping[str, Dimension], text: str) -> list[Named]:
+    """Return the tables that are no dimensions; refuse a question about dimensions alone."""
+    services = [table for table in tables if table.name.lower() not in dimensions]
+    if not services:
+        first = dimensions[tables[0].name.lower()]
+        message = (
+            f"{first.name} is a dimension, a public table whose rows are asked for where they are kept. Here it can be "
+            f"joined to a service: FROM service JOIN {first.name} ON service.attribute = {first.name}.{first.key}."
+        )
+        raise BindError(message, code="unknown-table", text=text)
+    return services
 
 
 def check_rounds(statement: exp.Select, question: str, *, superpopulation: bool) -> None:
