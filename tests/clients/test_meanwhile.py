@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,36 @@ def test_deliveries_go_on_after_one_has_failed(tmp_path: Path) -> None:
 def test_no_answer_is_too_strange(content: bytes) -> None:
     answered = Answered(503, content)
     assert (answered.data, answered.code) == (None, "")
+
+
+@pytest.mark.parametrize("part", ["head", "body", "body without a length"])
+def test_an_answer_that_never_ends_is_given_up(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then kept whoever records a row waiting for ever."""
+    monkeypatch.setattr("tacit.client.transport.SLOWEST", 1 << 21)
+    length = "Content-Length: 100000\r\n" if part == "body" else "Connection: close\r\n"
+    start = b"HTTP/1.1 200 OK\r\nX: " if part == "head" else f"HTTP/1.1 200 OK\r\n{length}\r\n[".encode()
+    answering = threading.Event()
+
+    def drip(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, suppress(OSError):
+            connection.recv(10_000)
+            connection.sendall(start)
+            while not answering.wait(0.02):
+                connection.sendall(b"1")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=drip, args=(listening,))
+        thread.start()
+        asking = Transport(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=0.5)
+        answers: list[Answered] = []
+        client = threading.Thread(target=lambda: answers.append(asking.post("/v1/receipts", "{}")), daemon=True)
+        client.start()
+        client.join(10)
+        seen = list(answers)
+        answering.set()
+        thread.join()
+    assert seen == [Answered(0)]
 
 
 class Refusing(Collecting):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import socket
 import ssl
+import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -18,6 +22,9 @@ PROTOCOL = 1
 
 MOST_BYTES = 1 << 20
 """Maximum bytes of a response: contracts are below 256 KiB."""
+
+SLOWEST = 20_000
+"""Bytes a second of the largest response; one that comes more slowly is given up, however steadily it comes."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +81,18 @@ class Transport:
 
     def _ask(self, method: str, path: str, body: bytes | None, most: int = MOST_BYTES) -> Answered:
         connection = connect(self._parts, self._timeout)
+        sockets = list[socket.socket]()
+        deadline = threading.Timer(self._timeout + most / SLOWEST, _interrupt, [sockets])
+        deadline.daemon = True
         try:
+            connection.connect()
+            sockets.append(connection.sock)  # which the connection forgets once the head of a response is there
+            deadline.start()
             headers = {"Content-Type": "text/plain;charset=UTF-8"} if body is not None else {}
             connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
             response = connection.getresponse()
             content = response.read(most)
-            if response.length and len(content) < most:
+            if (response.length and len(content) < most) or deadline.finished.is_set():
                 return Answered(0)  # the connection ended early
             after = response.getheader("Retry-After", "")
             seconds = min(3600.0, float(after)) if after.isascii() and after.isdigit() else 0.0
@@ -87,7 +100,17 @@ class Transport:
         except (OSError, http.client.HTTPException):
             return Answered(0)
         finally:
+            deadline.cancel()
             connection.close()
+
+
+def _interrupt(sockets: Iterable[socket.socket]) -> None:
+    """End the connections of sockets; whoever reads from them sees their end."""
+    for connected in sockets:
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(
+                connected, socket.SHUT_RDWR
+            )  # also below TLS, whose own would fail in another thread
 
 
 def connect(address: SplitResult, seconds: float) -> http.client.HTTPConnection:
