@@ -214,7 +214,7 @@ def test_hardly_any_reports_put_nobody_into_a_corner(mechanism: str) -> None:
 
 def fitted_model(db: tc.Database) -> model.Model:
     """Return the model of table t, whose own errors assume that the fit is right."""
-    return db._models.of_service([(*one, False) for one in db._catalog.newest_round("t")])
+    return db._fitting._models.of_service([(*one, False) for one in db._catalog.newest_round("t")])
 
 
 def test_sums_over_many_attributes_are_sums_of_their_parts() -> None:

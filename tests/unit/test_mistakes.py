@@ -18,7 +18,7 @@ from tacit.cli import main
 
 NEXT = re.compile(
     r"\b(Add|Adjust|Ask|Choose|Compare|Convert|Create|Declare|Did you mean|Drop|Encode|Give|Join|Keep|Known|List|"
-    r"Lower|Make|Move|Name|Pass|Predict|Read|Remove|Rename|Rewrite|Select|Set|Split|Swap|[Tt]ake|Truncate|Type|Use|Widen|"
+    r"Lower|Make|Move|Name|Pass|Predict|Read|Remove|Rename|Rewrite|Save|Select|Set|Split|Swap|[Tt]ake|Truncate|Type|Use|Widen|"
     r"Write|must|needs?|Columns|Values|Check|Expected|Leave)\b"
 )
 """Words of a next step, or of what is allowed."""

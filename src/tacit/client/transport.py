@@ -81,8 +81,8 @@ class Transport:
 
     def _ask(self, method: str, path: str, body: bytes | None, most: int = MOST_BYTES) -> Answered:
         connection = connect(self._parts, self._timeout)
-        sockets = list[socket.socket]()
-        deadline = threading.Timer(self._timeout + most / SLOWEST, _interrupt, [sockets])
+        sockets, is_late = list[socket.socket](), threading.Event()
+        deadline = threading.Timer(self._timeout + most / SLOWEST, _interrupt, [sockets, is_late])
         deadline.daemon = True
         try:
             connection.connect()
@@ -92,7 +92,7 @@ class Transport:
             connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
             response = connection.getresponse()
             content = response.read(most)
-            if (response.length and len(content) < most) or deadline.finished.is_set():
+            if (response.length and len(content) < most) or is_late.is_set():
                 return Answered(0)  # the connection ended early
             after = response.getheader("Retry-After", "")
             seconds = min(3600.0, float(after)) if after.isascii() and after.isdigit() else 0.0
@@ -104,8 +104,9 @@ class Transport:
             connection.close()
 
 
-def _interrupt(sockets: Iterable[socket.socket]) -> None:
-    """End the connections of sockets; whoever reads from them sees their end."""
+def _interrupt(sockets: Iterable[socket.socket], is_late: threading.Event) -> None:
+    """End the connections of sockets; whoever reads from them sees their end, and before that why."""
+    is_late.set()
     for connected in sockets:
         with contextlib.suppress(OSError):
             socket.socket.shutdown(
