@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["Database", "Loaded"]
 
 
-class Database:
+class Database(AbstractContextManager["Database"]):
     """Reports of any number of collections, and SQL queries over them."""
 
     def __init__(self, engine: Engine, unbound: set[str] | None = None) -> None:
@@ -58,9 +59,8 @@ class Database:
         self._enrolments = Enrolments(engine, stored)
         self._catalog: Catalog[Collection] = Catalog(engine, self._enrolments, self._unbound)
         self._people: dict[tuple[object, ...], People] = {}
-        self._crowds, self._watch = Crowds(engine), Watch(engine)
+        self._crowds, self._watch, self._fitting = Crowds(engine), Watch(engine), Fitting(engine, self._catalog)
         self._cache: AnswerCache[list[Collection], Question[Collection]] = AnswerCache(engine)
-        self._fitting = Fitting(engine, self._catalog)
         self._dimensions = {name.lower(): Dimension(name, key, table) for name, key, table in stored if "." not in name}
         for text in engine.contracts():
             self._catalog.add(Collection.from_json(text).parts)
@@ -152,9 +152,12 @@ class Database:
         self._engine.copy_to(path)
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database, as the end of a ``with`` block does."""
         self._crowds.close()
         self._engine.close()
+
+    def __exit__(self, *cause: object) -> None:
+        self.close()
 
     def load(
         self,
@@ -165,9 +168,8 @@ class Database:
     ) -> dict[str, Loaded]:
         """Store encoded reports, as `Collection.encode` returns them; a person's second report is refused.
 
-        All tables are stored, or none if one is refused or the machine fails; ``progress`` gets the number of rows
-        stored and the total. If views and seeds are assigned, ``key`` is the key that assigned them; other reports are
-        refused.
+        All tables are stored, or none if one is refused or the machine fails; ``progress`` gets the rows stored and the
+        total. If views and seeds are assigned, ``key`` is the key that assigned them; other reports are refused.
         """
         if not isinstance(reports, Mapping):
             message = "Reports are a dict of Arrow tables, one for each service, as Collection.encode returns them."
@@ -178,8 +180,8 @@ class Database:
         if progress is not None:
             rows = sum(batch.rows for batch in batches)
             progress(rows, rows)
-        loaded = [Loaded(batch.rows - count, count) for batch, count in zip(batches, refused, strict=True)]
-        return dict(zip(reports, loaded, strict=True))
+        counts = zip(reports, batches, refused, strict=True)
+        return {service: Loaded(batch.rows - count, count) for service, batch, count in counts}
 
     @one_thread
     def sql(
@@ -290,8 +292,8 @@ class Database:
     ) -> dict[str, pa.Table]:
         """Return synthetic people with their rows in the given services (default: all), from the joint model."""
         named = [self._fitting.tables.service_of((), name) for name in services] or self.services()
-        ask = partial(self.question, parameters=(), options=Options())
-        tables, rounds = self._fitting.synthetic_people(ask, named, people, seed, self.stored_types, progress)
+        ask, types = partial(self.question, parameters=(), options=Options()), self.stored_types
+        tables, rounds = self._fitting.synthetic_people(ask, named, people, seed, types, progress)
         self._crowds.note_answer(rounds)
         return tables
 
@@ -320,8 +322,8 @@ class Database:
         group : dict
             For a question with GROUP BY, the row of the answer: its columns of GROUP BY with their values.
         **page
-            ``order`` (``"size"``, the default, ``"value"`` or ``"person"``), ``measure`` (which total to sort by, from
-            0), ``descending``, ``offset``, ``limit``, and ``part``, the round or tier to show (default the last).
+            ``order`` (``"size"``, the default, ``"value"`` or ``"person"``), ``measure`` (a total, from 0),
+            ``descending``, ``offset``, ``limit``, and ``part``, the round or tier to show (default the last).
         """
         question = self.question(without_explain(text)[0], parameters, Options(decoder=decoder))
         return contributions_to(question.bound, question.people, group or {}, Page(**page))
@@ -329,8 +331,8 @@ class Database:
     def forecast_inputs(self, text: str) -> tuple[Collection, int, str]:
         """Return the inputs of a forecast: collection, people (of the largest public group), non-public attributes."""
         question = self.question(without_explain(text)[0], (), Options())
-        people = question.people.count(question.bound.public, question.bound.conditions)
-        return question.newest, people, question.bound.sensitive_part()
+        bound = question.bound
+        return question.newest, question.people.count(bound.public, bound.conditions), bound.sensitive_part()
 
     def class_sizes(self, collection: Collection) -> ClassSizes:
         """Count a collection's people, and those of the smallest class that questions can single out."""
@@ -344,8 +346,7 @@ class Database:
 
     def _questions(self, text: str, parameters: Sequence[Any]) -> list[Question[Collection]]:
         """Bind the questions of a text: a union has several, and a question about the catalog none."""
-        several = questions_in(without_explain(text)[0], parameters, self.tables)
-        return [self.question(*question, Options()) for question in several]
+        return [self.question(*q, Options()) for q in questions_in(without_explain(text)[0], parameters, self.tables)]
 
     def question(self, question: str, parameters: Sequence[Any], options: Options) -> Question[Collection]:
         """Return a question as it is bound to reports, without answering it."""
@@ -355,11 +356,11 @@ class Database:
         """Bind a question to the newest collection that can answer it, and to the rounds it covers."""
         statement = parse(question, parameters, now=clock_for(question))
         tables = tables_of(statement, question)
-        services = services_of(tables, self._dimensions, question)
-        newest = self._catalog.find([table.name for table in services])
+        services = [table.name for table in services_of(tables, self._dimensions, question)]
+        newest = self._catalog.find(services)
         scope = scope_of(tables, newest.schema, question, self._dimensions, self._catalog.stored_values(newest))
         bound = bind(statement, scope)
-        rounds = self._catalog.rounds(newest, [table.name for table in services], every=scope.uses_round(statement))
+        rounds = self._catalog.rounds(newest, services, every=scope.uses_round(statement))
         if len({collection.contract.round for collection in rounds}) > 1:
             check_rounds(statement, question, superpopulation=options.superpopulation)
         plain = statement.sql(dialect="duckdb") if parameters or clock_for(question) else question
@@ -395,5 +396,5 @@ class Database:
 
     def tables(self) -> list[Shape]:
         """Return services with reports, and public dimensions, as tables with typed columns."""
-        services = [service_shape(service, self.stored_types(service.name)) for service in self.services()]
-        return services + [dimension_shape(dimension) for dimension in self.dimensions()]
+        services = (service_shape(service, self.stored_types(service.name)) for service in self.services())
+        return [*services, *map(dimension_shape, self.dimensions())]

@@ -97,3 +97,13 @@ def test_a_copy_holds_everything_as_it_was(tmp_path: Path) -> None:
             counts = [one._engine._rows(f'SELECT * FROM "{name}" ORDER BY ALL') for one in (copied, collector.database)]  # type: ignore[attr-defined]
             assert counts[0] == counts[1], name
         copied.close()
+
+
+def test_a_database_closes_at_the_end_of_its_block(tmp_path: Path) -> None:
+    """So another process may open it to write."""
+    with tc.connect(tmp_path / "d.tacit") as db:
+        db.create(COLLECTION)
+        with pytest.raises(duckdb.Error):
+            duckdb.connect(str(tmp_path / "d.tacit"))
+    with duckdb.connect(str(tmp_path / "d.tacit")) as other:
+        assert other.execute("SELECT COUNT(*) FROM tacit_collections").fetchone() == (1,)

@@ -37,6 +37,7 @@ VERBS: dict[str, str] = {
     "export": "export",
     "import": "restore",
     "lake": "lake",
+    "bench": "bench",
     "release": "release",
     "advise": "advise",
 }

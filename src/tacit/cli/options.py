@@ -15,6 +15,7 @@ from tacit.cli.operator_options import doctor, export, keys, lake, restore, serv
 __all__ = [
     "advise",
     "audit",
+    "bench",
     "demo",
     "doctor",
     "encode",
@@ -215,6 +216,14 @@ def _key_file(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"file with the key of a collector (default: ${KEY_FILE}, or the key in ${KEY})",
     )
+
+
+def bench(parser: argparse.ArgumentParser) -> None:
+    """Measure on this machine how fast reports are encoded and questions answered, and whether intervals hold."""
+    parser.add_argument("--people", type=int, default=50_000, help="people in the synthetic town (default 50000)")
+    parser.add_argument("--epsilon", default="4", help="budget per person over all three services (default 4)")
+    parser.add_argument("--encodings", type=int, default=20, help="times that they are encoded (default 20)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def release(parser: argparse.ArgumentParser) -> None:
