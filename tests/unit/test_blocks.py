@@ -10,6 +10,7 @@ import pytest
 
 import tacit as tc
 from tacit.contract.oracles import Grr, LinearHash, Oracle, Subset
+from tacit.contract.oracles.nearly_constant import NearlyConstant
 from tacit.estimate.batch import batch_of, variance_shares
 from tacit.estimate.blocks import blocks_of, known_row, rows_of_codes, totals_of
 from tacit.estimate.decoder import Decoder
@@ -113,3 +114,17 @@ def test_views_that_matter_are_sampled_most() -> None:
     both = [share for view, share in shares.items() if set(views[view].active) == {0, 2}]
     alone = [share for view, share in shares.items() if set(views[view].active) == {0, 1}]
     assert max(both) > 5 * max(alone)
+
+
+@pytest.mark.parametrize("cells", [2, 3, 40])
+def test_vectors_that_are_constant_but_for_a_cell_are_multiplied_by_it_alone(
+    cells: int, source: np.random.Generator
+) -> None:
+    vectors = np.repeat(source.normal(size=(9, 1)), cells, axis=1)
+    vectors[np.arange(9), source.integers(0, cells, 9)] += source.normal(size=9)
+    rows, nearly = source.normal(size=(5, cells)), NearlyConstant.of(vectors)
+    assert nearly.is_so.all()
+    np.testing.assert_allclose(nearly.multiply(rows), vectors @ rows.T, atol=1e-12)
+    if cells > 3:
+        vectors[4, :2] += 1.0, 2.0
+        assert not NearlyConstant.of(vectors).is_so[4]

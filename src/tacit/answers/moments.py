@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from tacit.answers.sampling import Sample
 from tacit.contract.oracles.base import Codes
+from tacit.contract.oracles.nearly_constant import NearlyConstant
 from tacit.estimate.batch import VALUES_AT_ONCE, FunctionalBatch
 from tacit.estimate.blocks import Block, Shared, Way, blocks_of
 from tacit.estimate.functional import Vector
@@ -29,6 +30,9 @@ Values = npt.NDArray[Any]
 
 FEW_WEIGHTS, MANY_PAIRS = 16, 64
 """Maximum weights, over all groups, and minimum pairs for which products of most pairs are products of matrices."""
+
+MANY_CELLS = 32
+"""Minimum cells from which a base and one cell are multiplied faster than a row of a matrix."""
 
 SIZED, SIZED_TWICE = -2, -1
 """The last weights: people times the sizes of their views, and times their squares."""
@@ -64,7 +68,7 @@ class _Segment:
     """Sampled codes that are corrected together."""
 
     views: tuple[int, ...]
-    rows: tuple[tuple[Values, Vector | None], ...]
+    rows: tuple[tuple[Values, Vector | NearlyConstant | None], ...]
     """Rows of codes x cells, and the vectors they are multiplied by; None for rows that are values."""
     known: Vector | None = None
     """Groups x directions: the sum over everybody; None where all codes were taken."""
@@ -80,9 +84,14 @@ class _Segment:
 
     def values(self, chosen: slice) -> Values:
         """Return the values of some codes: directions x codes."""
-        return reduce(
-            np.add, [rows[chosen].T if vectors is None else vectors @ rows[chosen].T for rows, vectors in self.rows]
-        )
+        return reduce(np.add, [_multiply(vectors, rows[chosen]) for rows, vectors in self.rows])
+
+
+def _multiply(vectors: Vector | NearlyConstant | None, rows: Values) -> Values:
+    """Return vectors x rows."""
+    if isinstance(vectors, NearlyConstant):
+        return vectors.multiply(rows)
+    return rows.T if vectors is None else vectors @ rows.T
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +326,7 @@ def _segment_of(block: Block, views: tuple[int, ...], sample: Sample) -> _Segmen
     lead = min((reading.way for reading in block.readings), key=_order)
     stacks = [sample.stack(views, reading.way, lead) for reading in block.readings]
     vectors = [reading.vectors for reading in block.readings]
-    rows = tuple((stack.rows, vector) for stack, vector in zip(stacks, vectors, strict=True))
+    rows = tuple((stack.rows, _shortened(vector)) for stack, vector in zip(stacks, vectors, strict=True))
     if not any(sample.parts[view].is_sample for view in views):
         return _Segment(views, rows)
     known, missing = (
@@ -325,6 +334,14 @@ def _segment_of(block: Block, views: tuple[int, ...], sample: Sample) -> _Segmen
         for name in ("known", "missing")
     )
     return _Segment(views, rows, known, missing, lead)
+
+
+def _shortened(vectors: Vector) -> Vector | NearlyConstant:
+    """Return vectors of many cells as a base and one cell, where all of them are so."""
+    if vectors.shape[1] < MANY_CELLS:
+        return vectors
+    nearly = NearlyConstant.of(vectors)
+    return nearly if nearly.is_so.all() else vectors
 
 
 def _order(way: Way) -> tuple[object, ...]:

@@ -19,13 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.contract.oracles.base import Cells, Codes, Reader
+from tacit.contract.oracles.nearly_constant import NearlyConstant
 
 __all__ = ["HashedCodes"]
 
 Sums = npt.NDArray[np.float64]
-
-ROUNDING = 1e-13
-"""Share of a vector's largest number below which a difference is rounding."""
 
 FEW = 8
 """Products of vectors up to which adding up is faster than a product of matrices for each code."""
@@ -54,31 +52,6 @@ class Hash(Protocol):
 
     def hash_sums(self, attribute: int, block: Codes, vectors: Sums) -> Sums:
         """Return blocks x hashes x vectors: sums over the cells of each hash, without a table of hashes."""
-
-
-@dataclass(frozen=True, eq=False)
-class _NearlyConstant:
-    """Vectors that have one value at all cells but one, as those of groups do: a base, and what the cell has beside."""
-
-    is_so: npt.NDArray[np.bool_]
-    base: Sums
-    cell: Codes
-    beside: Sums
-
-    @classmethod
-    def of(cls, vectors: Sums) -> _NearlyConstant:
-        """Look at vectors; if all but one of the first three agree, the middle one of them does."""
-        base = np.sort(vectors[:, :3], axis=1)[:, (min(3, vectors.shape[1]) - 1) // 2]
-        away = vectors - base[:, None]
-        every, cell = np.arange(len(vectors)), np.abs(away).argmax(axis=1)
-        beside = away[every, cell]
-        away[every, cell] = 0.0
-        is_so = np.abs(away).max(axis=1) <= ROUNDING * np.abs(vectors).max(axis=1)
-        return cls(is_so, base, cell, beside)
-
-    def part(self, chosen: Codes) -> _NearlyConstant:
-        """Return some of the vectors."""
-        return _NearlyConstant(self.is_so[chosen], self.base[chosen], self.cell[chosen], self.beside[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +108,7 @@ class HashedCodes:
 
         def read(axes: Sequence[Sums], picks: Cells) -> Sums:
             *others, last = sorted(range(len(axes)), key=lambda i: len(axes[i]))  # groups have many vectors
-            alike = _NearlyConstant.of(axes[last])
+            alike = NearlyConstant.of(axes[last])
             by_hash = {i: sum_by_hash(i, axes[i]) for i in others}
             general = np.zeros(0) if alike.is_so.all() else sum_by_hash(last, axes[last])
             sums = np.empty((len(picks), len(self.place)), dtype=dtype)  # rows are written faster than columns
@@ -170,7 +143,7 @@ class HashedCodes:
     def _complete(self, residue: Codes) -> Codes:
         return np.where(residue < 0, residue + self.g, residue)
 
-    def _near(self, vectors: _NearlyConstant, last: int, parts: Sequence[_Part], products: int, counts: Sums) -> Sums:
+    def _near(self, vectors: NearlyConstant, last: int, parts: Sequence[_Part], products: int, counts: Sums) -> Sums:
         """Return products of the others x vectors x codes: of the cell by the hash that it leaves, and of the rest."""
         dtype = counts.dtype
         table: Sums = np.zeros((products, len(vectors.cell), len(self.place)), dtype=dtype)
@@ -231,9 +204,10 @@ class HashedCodes:
         else:
             known = self.hashes[axis]
             hashed = self.hash.cell_hashes(axis, self.digits[axis]) if known is None else known
-            residue = self.reply[:, None] - hashed.take(self.blocks[axis][self.place], axis=0)
-            residue += np.where(residue < 0, self.g, 0) + (self.g * row)[:, None]
-            sums = left.ravel().take(residue)
+            twice = np.concatenate([left, left], axis=1)  # so that what is left needs no remainder
+            residue = hashed.take(self.blocks[axis][self.place], axis=0)
+            np.subtract((self.reply + self.g + 2 * self.g * row)[:, None], residue, out=residue)
+            sums = twice.ravel().take(residue)
         sums[self.supports_all] = np.prod([vectors[i].sum() for i in others])
         return sums
 
