@@ -326,7 +326,7 @@ def _segment_of(block: Block, views: tuple[int, ...], sample: Sample) -> _Segmen
     lead = min((reading.way for reading in block.readings), key=_order)
     stacks = [sample.stack(views, reading.way, lead) for reading in block.readings]
     vectors = [reading.vectors for reading in block.readings]
-    rows = tuple((stack.rows, _shortened(vector)) for stack, vector in zip(stacks, vectors, strict=True))
+    rows = tuple((stack.rows, _shorten(vector)) for stack, vector in zip(stacks, vectors, strict=True))
     if not any(sample.parts[view].is_sample for view in views):
         return _Segment(views, rows)
     known, missing = (
@@ -336,7 +336,7 @@ def _segment_of(block: Block, views: tuple[int, ...], sample: Sample) -> _Segmen
     return _Segment(views, rows, known, missing, lead)
 
 
-def _shortened(vectors: Vector) -> Vector | NearlyConstant:
+def _shorten(vectors: Vector) -> Vector | NearlyConstant:
     """Return vectors of many cells as a base and one cell, where all of them are so."""
     if vectors.shape[1] < MANY_CELLS:
         return vectors

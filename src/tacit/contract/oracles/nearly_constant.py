@@ -44,6 +44,6 @@ class NearlyConstant:
 
     def multiply(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return vectors x rows: the product of each vector, all of which must be nearly constant, with each row."""
-        table = rows.take(self.cell, axis=1).T * self.beside.astype(rows.dtype)[:, None]
+        table: npt.NDArray[Any] = rows.take(self.cell, axis=1).T * self.beside.astype(rows.dtype)[:, None]
         table += np.multiply.outer(self.base.astype(rows.dtype), rows.sum(axis=1))
         return table
