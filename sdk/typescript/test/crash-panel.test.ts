@@ -12,7 +12,7 @@ import { client, collector, folder, howMany } from "./setup.js";
 import { words } from "./vectors.js";
 
 const CHILD = "crash-panel-child";
-const ROUNDS = howMany(6, 30, "kills of an app in the rounds of a panel");
+const ROUNDS = howMany(4, 30, "kills of an app in the rounds of a panel");
 
 async function panelCollector(t: TestContext): Promise<Collector> {
   const to = await collector(t);

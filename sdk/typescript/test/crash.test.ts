@@ -12,7 +12,7 @@ import { isCaught, killOnce } from "./kill.js";
 import { collector, client, folder, howMany } from "./setup.js";
 import { words } from "./vectors.js";
 
-const ROUNDS = howMany(6, 30, "kills of an app in Node");
+const ROUNDS = howMany(4, 30, "kills of an app in Node");
 
 test(`${ROUNDS} kills: one body for each report, no cap exceeded, everything delivered in the end`, async (t) => {
   const [to, directory] = [await collector(t), folder(t)];
