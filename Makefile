@@ -18,7 +18,7 @@ CHECK := tests/structure/test_architecture.py tests/structure/test_glossary.py t
   $(addprefix --ignore=tests/unit/test_,batch.py central_planning.py cli.py doctor.py drafts.py evidence.py proposal.py split.py verdicts.py wide_views.py) \
   --ignore=tests/property/test_shaped_questions.py
 
-.PHONY: demo check quick test test-all hostile engines crashes faults fleet bench lint docs site release lock clean
+.PHONY: demo check quick test test-all compiled hostile engines crashes faults fleet bench lint docs site release lock clean
 
 demo: .venv/run.done
 	@$(BIN)/tacit demo
@@ -30,11 +30,17 @@ quick: WORKERS := 2  # nothing waits, and a third worker would import everything
 quick: .venv/dev.done
 	$(PYTEST) $(CHECK)
 
-test: lint .venv/browser.done
+test: .venv/browser.done
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line lint compiled
 	$(PYTEST)
 
-test-all: lint .venv/browser.done
+test-all: .venv/browser.done
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line lint compiled
 	TACIT_LONG=1 $(PYTEST) --result=docs/reference/test-all.json
+
+# Once, beside lint, instead of by each worker at its start: Python and pytest keep what they compile.
+compiled: .venv/dev.done
+	@$(BIN)/python -m pytest --collect-only -qq > /dev/null || true  # what fails is shown by the run
 
 # Some of the same tests, with more of everything: 100,000 hostile texts and contracts, 10,000 requests of each fuzzer.
 hostile: .venv/dev.done
