@@ -36,6 +36,42 @@ def test_answers_are_the_collectors_own(place: Place, binary: bool, prepare: boo
         assert cursor.fetchall() == expected(place, GROUPS.format(2))
 
 
+def test_what_a_question_lists_comes_first(place: Place) -> None:
+    """Superset, Django and other tools read by position: a second measure must not be the error of the first."""
+    text = "SELECT os, COUNT(*) AS n, AVG(age) AS m FROM users GROUP BY os ORDER BY os"
+    rows = [
+        (label, n.value, m.value, n.error, n.low, n.high, m.error, m.low, m.high)
+        for label, n, m in place.collector.query(text)
+    ]
+    names = ["os", "n", "m", "n_error", "n_low", "n_high", "m_error", "m_low", "m_high"]
+    with place.connect() as connection:
+        for binary in (False, True):
+            cursor = connection.execute(text, binary=binary)
+            assert [column.name for column in cursor.description or ()] == names
+            assert cursor.fetchall() == [(row[0], *(pytest.approx(cell, rel=1e-9) for cell in row[1:])) for row in rows]
+        with connection.cursor().copy(f"COPY ({text}) TO STDOUT (FORMAT csv, HEADER)") as copied:
+            assert b"".join(copied).splitlines()[0] == ",".join(names).encode()
+
+
+def test_parts_of_a_mode_come_after_what_is_listed(place: Place) -> None:
+    with place.connect() as connection:
+        cursor = connection.execute("SELECT MODE(age) AS most, COUNT(*) AS n FROM users")
+        names = [column.name for column in cursor.description or ()]
+        assert names == ["most", "n", "most_could_be", "n_error", "n_low", "n_high"]
+        assert cursor.fetchone()[1] == 400  # type: ignore[index]
+
+
+def test_tools_that_take_no_other_columns_get_what_they_list(place: Place) -> None:
+    """Metabase's own questions fail where there are more columns than it expects."""
+    text = "SELECT os, COUNT(*) AS n FROM users WHERE age > %s GROUP BY os ORDER BY os"
+    with place.connect(options="-c tacit.intervals=off") as connection:
+        cursor = connection.execute(text, [2])
+        assert [column.name for column in cursor.description or ()] == ["os", "n"]
+        assert [row[0] for row in cursor] == ["a", "i"]
+        connection.execute("SET tacit.intervals = on")
+        assert len(connection.execute(text, [2]).description or ()) == 5
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -7,7 +7,7 @@ import os
 import struct
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +188,15 @@ def test_lengths_are_checked_before_anything_is_read(open_place: Place, length: 
         kind, content = client.read()
         assert (kind, fields(content)["C"]) == ("E", "54000")
         assert client.read() == ("", b"")
+
+
+def test_fifty_who_come_at_once_are_all_let_in(open_place: Place) -> None:
+    """As a pool does on a busy machine, where nobody is known before everybody has knocked."""
+    with ExitStack() as stack:
+        clients = [stack.enter_context(Raw(open_place.port)) for _ in range(50)]
+        for client in clients:
+            client.start(user="me")
+        assert [client.until("Z")[-1][0] for client in clients] == ["Z"] * 50
 
 
 def test_fifty_connections(place: Place) -> None:

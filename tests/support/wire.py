@@ -64,9 +64,9 @@ def described_otherwise(database: Database, text: str, answer: Answer) -> str:
     """Return how an answer differs from what clients are told before it runs; empty if it does not."""
     told = columns_of(database, text, ())
     names = [name + part for name in answer.columns for part in (PARTS if name in answer.estimates else ("",))]
-    if [name for name, _ in told] != names:
+    if [column.name for column in told] != names:
         return f"described as {told}, but it has {names}"
-    kinds = dict(told)
+    kinds = {column.name: column.type for column in told}
     for name in answer.columns:
         if name not in answer.estimates:
             place = list(answer.columns).index(name)

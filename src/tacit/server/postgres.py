@@ -20,8 +20,7 @@ from typing import Any, TypeVar
 from tacit.adapters.pgwire.connection import PgConnection
 from tacit.adapters.pgwire.failures import fields_of
 from tacit.adapters.pgwire.messages import error
-from tacit.adapters.pgwire.prepared import Columns
-from tacit.adapters.pgwire.questions import ParameterizedQuestion, columns_of, stand_ins
+from tacit.adapters.pgwire.questions import AnswerColumn, ParameterizedQuestion, columns_of, stand_ins
 from tacit.adapters.pgwire.stream import Stream
 from tacit.database import Database
 from tacit.errors import AccessError, OverloadedError, TacitError
@@ -35,7 +34,7 @@ __all__ = ["MOST_CONNECTIONS", "Listening", "open_port"]
 
 LOG = logging.getLogger("tacit.requests")
 
-MOST_CONNECTIONS, MOST_UNKNOWN = 100, 40
+MOST_CONNECTIONS, MOST_UNKNOWN = 100, 60
 """Maximum connections, and maximum connections before login; one more closes the oldest of the latter."""
 
 CATALOG, DESCRIBED = 0.01, 0.1
@@ -178,12 +177,12 @@ class _Asking:
         self._take(CATALOG)
         return await self._server.workers.do(work)
 
-    async def columns(self, question: ParameterizedQuestion) -> Columns:
+    async def columns(self, question: ParameterizedQuestion) -> Sequence[AnswerColumn]:
         """Return the columns of a question, without running it."""
         self._take(DESCRIBED)
 
-        def describe(database: Database) -> Columns:
-            return tuple(columns_of(database, question.text, stand_ins(question, database)))
+        def describe(database: Database) -> Sequence[AnswerColumn]:
+            return columns_of(database, question.text, stand_ins(question, database))
 
         return await self._server.workers.do(lambda: self._server.collector.read(describe))
 

@@ -13,8 +13,16 @@ from tacit.adapters.pgwire.catalog.facts import type_of_oid
 from tacit.adapters.pgwire.catalog.prepare import prepare
 from tacit.adapters.pgwire.catalog.tables import PgCatalog
 from tacit.adapters.pgwire.copying import Copying, read_copy
-from tacit.adapters.pgwire.questions import MOST_PARAMETERS, PARTS, ParameterizedQuestion, columns_alone, read_question
-from tacit.adapters.pgwire.settings import PgSession, options_of
+from tacit.adapters.pgwire.questions import (
+    MOST_PARAMETERS,
+    PARTS,
+    AnswerColumn,
+    ParameterizedQuestion,
+    columns_alone,
+    read_question,
+    sent_columns,
+)
+from tacit.adapters.pgwire.settings import PgSession, options_of, with_intervals
 from tacit.adapters.pgwire.statements import ClientStatement, classify
 from tacit.adapters.pgwire.values import type_of_value
 from tacit.errors import InternalError, ParseError, QueryError, TacitError, UnknownNameError, UnsupportedSqlError
@@ -38,7 +46,7 @@ class AnswerSource(Protocol):
     async def compute(self, work: Callable[[], T]) -> T:
         """Run work on the catalog."""
 
-    async def columns(self, question: ParameterizedQuestion) -> Columns:
+    async def columns(self, question: ParameterizedQuestion) -> Sequence[AnswerColumn]:
         """Return the columns of a question."""
 
     async def ask(self, text: str, parameters: Sequence[Any], options: dict[str, Any]) -> Answer:
@@ -107,10 +115,14 @@ async def make_ready(
     if (shown := columns_alone(statement.node, shapes)) is not None:
         return Ready(statement, (), shown, lambda _: _wrap(Result("SELECT 0", shown)))
     question = read_question(text, shapes, types, database)
-    columns = await asking.columns(question)
-    return Ready(
-        statement, question.types, columns, lambda values: _run_question(question, columns, values, asking, session)
-    )
+    described = await asking.columns(question)
+    order = sent_columns(described, with_intervals=with_intervals(session.values))
+
+    async def run(values: Sequence[Any]) -> Result:
+        answer = await asking.ask(question.text, question.values(values), options_of(session.values))
+        return _result(answer, described, order)
+
+    return Ready(statement, question.types, _sent(described, order), run)
 
 
 async def _wrap(result: Result) -> Result:
@@ -165,18 +177,20 @@ async def _catalog(statement: ClientStatement, types: Sequence[int], asking: Ans
     return Ready(statement, parameters, columns, run)
 
 
-async def _run_question(
-    question: ParameterizedQuestion, columns: Columns, values: Sequence[Any], asking: AnswerSource, session: PgSession
-) -> Result:
-    """Ask, and return an estimate ``x`` as x, x_error, x_low and x_high."""
-    answer = await asking.ask(question.text, question.values(values), options_of(session.values))
-    rows = [tuple(_cells(answer, row)) for row in answer.rows]
-    if sum(len(PARTS) if name in answer.estimates else 1 for name in answer.columns) != len(columns):
+def _sent(described: Sequence[AnswerColumn], order: Sequence[int]) -> Columns:
+    return tuple((described[place].name, described[place].type) for place in order)
+
+
+def _result(answer: Answer, described: Sequence[AnswerColumn], order: Sequence[int]) -> Result:
+    """Return an answer as rows in which an estimate ``x`` is x, and x_error, x_low and x_high after what is listed."""
+    if sum(len(PARTS) if name in answer.estimates else 1 for name in answer.columns) != len(described):
         message = "A question returned other columns than it was described with."
         raise InternalError(message)
-    kinds = [kind for _, kind in columns]
-    fitted = [tuple(_fit_type(cell, kind) for cell, kind in zip(row, kinds, strict=True)) for row in rows]
-    return Result(f"SELECT {len(rows)}", columns, fitted, answer.notes)
+    rows = []
+    for row in answer.rows:
+        cells = _cells(answer, row)
+        rows.append(tuple(_fit_type(cells[place], described[place].type) for place in order))
+    return Result(f"SELECT {len(rows)}", _sent(described, order), rows, answer.notes)
 
 
 def _cells(answer: Answer, row: Sequence[Any]) -> list[Any]:

@@ -6,7 +6,7 @@ Replacements keep the length of the text, so that errors point to the right plac
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import Token, TokenType, exp
@@ -32,13 +32,39 @@ from tacit.sql.ranks import is_rank
 from tacit.sql.scope import LABELS
 from tacit.sql.vectors import shown_value
 
-__all__ = ["ParameterizedQuestion", "columns_alone", "columns_of", "read_question", "stand_ins"]
+__all__ = [
+    "AnswerColumn",
+    "ParameterizedQuestion",
+    "columns_alone",
+    "columns_of",
+    "read_question",
+    "sent_columns",
+    "stand_ins",
+]
 
 PARTS = ("", "_error", "_low", "_high")
 """An estimate is four columns."""
 
 MOST_PARAMETERS = 1000
 """Maximum parameters of a question."""
+
+
+@dataclass(frozen=True)
+class AnswerColumn:
+    """A column of an answer: its name, its type, and whether the question lists it, or it is part of an estimate."""
+
+    name: str
+    type: str
+    is_listed: bool = True
+
+
+def sent_columns(columns: Sequence[AnswerColumn], *, with_intervals: bool) -> list[int]:
+    """Return which columns a client gets, in their order: those that the question lists come first.
+
+    Many tools read columns by position, as PostgreSQL allows: the second measure must not be the first one's error.
+    """
+    listed = [place for place, column in enumerate(columns) if column.is_listed]
+    return listed + [place for place, column in enumerate(columns) if not column.is_listed and with_intervals]
 
 
 @dataclass(frozen=True)
@@ -254,11 +280,11 @@ def stand_ins(question: ParameterizedQuestion, database: Database) -> list[Any]:
     return [values.get(number, 1) for number in range(1, len(question.order) + 1)]
 
 
-def columns_of(database: Database, text: str, parameters: Sequence[Any]) -> list[tuple[str, str]]:
-    """Return names and types of a question's columns without running it; for a union, types that fit all parts."""
+def columns_of(database: Database, text: str, parameters: Sequence[Any]) -> list[AnswerColumn]:
+    """Return the columns of a question's answer without running it; for a union, with types that fit all parts."""
     plain, explains = without_explain(text)
     if explains:
-        return [("explain", "text")]
+        return [AnswerColumn("explain", "text")]
     several = questions_in(plain, parameters, database.tables)
     if not several:  # a question about tables, which is cheap to answer
         return _columns_of_answer(database.sql(plain, parameters=parameters))
@@ -266,16 +292,18 @@ def columns_of(database: Database, text: str, parameters: Sequence[Any]) -> list
     if len({len(columns) for columns in described}) > 1:
         message = "All parts of UNION ALL need the same columns: estimates under estimates, groups under groups."
         raise UnsupportedSqlError(message, code="unsupported-union", text=text)
-    names = [name for name, _ in described[0]]
-    return [(name, _common_type([columns[place][1] for columns in described])) for place, name in enumerate(names)]
+    return [
+        replace(column, type=_common_type([columns[place].type for columns in described]))
+        for place, column in enumerate(described[0])
+    ]
 
 
-def _columns_of_answer(answer: Answer) -> list[tuple[str, str]]:
+def _columns_of_answer(answer: Answer) -> list[AnswerColumn]:
     kinds = [
         {type_of_value(row[place]) for row in answer.rows if row[place] is not None}
         for place in range(len(answer.columns))
     ]
-    return [(name, _common_type(sorted(kind))) for name, kind in zip(answer.columns, kinds, strict=True)]
+    return [AnswerColumn(name, _common_type(sorted(kind))) for name, kind in zip(answer.columns, kinds, strict=True)]
 
 
 def _common_type(kinds: Sequence[str]) -> str:
@@ -284,19 +312,20 @@ def _common_type(kinds: Sequence[str]) -> str:
     return "float8" if known == {"int8", "float8"} else known.pop() if len(known) == 1 else "text"
 
 
-def _columns_of_one(database: Database, text: str, parameters: Sequence[Any]) -> list[tuple[str, str]]:
-    """Return names and types of one question's columns; a column of NULLs has no type."""
+def _columns_of_one(database: Database, text: str, parameters: Sequence[Any]) -> list[AnswerColumn]:
+    """Return the columns of one question; a column of NULLs has no type."""
     bound = database.question(text, parameters, Options()).bound
-    result: list[tuple[str, str]] = []
+    result: list[AnswerColumn] = []
     for place, (name, output) in enumerate(bound.outputs):
         if place in bound.labels:
-            result += zip(names_of(bound)[place], _label_types(bound.labels[place]), strict=True)
+            first, *others = zip(names_of(bound)[place], _label_types(bound.labels[place]), strict=True)
+            result += [AnswerColumn(*first), *(AnswerColumn(*other, is_listed=False) for other in others)]
         elif isinstance(output, GroupKey):
-            result.append((name, _key_type(database, output)))
+            result.append(AnswerColumn(name, _key_type(database, output)))
         elif is_rank(output):
-            result.append((name, "int8"))
+            result.append(AnswerColumn(name, "int8"))
         else:
-            result += [(name + part, "float8") for part in PARTS]
+            result += [AnswerColumn(name + part, "float8", is_listed=not part) for part in PARTS]
     return result
 
 

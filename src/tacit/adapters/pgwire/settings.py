@@ -1,7 +1,7 @@
 """Settings of a session, its transaction, and the commands that read or change them.
 
 Nothing here changes the collector. ``tacit.confidence``, ``tacit.decoder`` and three switches determine how questions
-are answered.
+are answered, and ``tacit.intervals`` whether estimates are sent with their errors and intervals.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tacit.adapters.pgwire.catalog.tables import PgCatalog
 from tacit.adapters.pgwire.statements import ClientStatement
 from tacit.errors import ParseError, UnknownNameError, UsageError
 
-__all__ = ["Outcome", "PgSession", "options_of"]
+__all__ = ["Outcome", "PgSession", "options_of", "with_intervals"]
 
 REPORTED = {
     "server_version": VERSION,
@@ -55,6 +55,7 @@ OTHERS = {
     "tacit.consistent": "off",
     "tacit.simultaneous": "off",
     "tacit.superpopulation": "off",
+    "tacit.intervals": "on",
 }
 FIXED = (
     "server_version",
@@ -206,3 +207,8 @@ def options_of(values: Mapping[str, str]) -> dict[str, Any]:
         raise UsageError(message, code="bad-parameter")
     chosen = {name: values[f"tacit.{name}"].lower() in ON for name in SWITCHES}
     return {"confidence": confidence, "decoder": values["tacit.decoder"], **chosen}
+
+
+def with_intervals(values: Mapping[str, str]) -> bool:
+    """Return whether the parts of estimates are sent after what a question lists."""
+    return values["tacit.intervals"].lower() in ON
