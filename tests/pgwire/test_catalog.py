@@ -4,8 +4,8 @@
 node-postgres 8 and Superset's database model asked a PostgreSQL 15.18 with the tables of this collector; the answers
 are ours. Where ``as_postgresql`` is true they are PostgreSQL's, too, to the letter; where not, they differ in what the
 two differ in: comments, privileges, sizes, versions, and what PostgreSQL has and this has not.
-`golden/facts.json` has what Grafana, Metabase and DBeaver, which do not run here, ask for: relations, columns,
-functions and conditions, in our own words; ``source`` says where they were seen, or that they were not.
+`golden/facts.json` has what drizzle-kit, and Grafana, Metabase and DBeaver, which do not run here, ask for: relations,
+columns, functions and conditions, in our own words; ``source`` says where they were seen, or that they were not.
 `golden/expressions.json` is PostgreSQL's own: an expression, and the type, value and name of its column.
 """
 

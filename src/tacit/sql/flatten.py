@@ -160,6 +160,7 @@ def _merge(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, t
 
 def _merge_rows(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, text: str) -> exp.Select:
     """Merge a subquery that projects and filters rows."""
+    inner = _under_its_alias(inner, alias)
     outputs, starred = outputs_of(inner, text)
     joins: list[exp.Expr] = outer.args.get("joins") or []
     joined = bool(joins or isinstance(holder, exp.Join))
@@ -174,6 +175,8 @@ def _merge_rows(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: s
     if _is_filled(outer, holder):
         _check_filled(outer, alias, outputs, text)
     places = [join is holder for join in joins]
+    if starred and inner.args.get("joins") and not joined:
+        outer = _without_alias(outer, alias, outputs)
     outer = expand_stars(outer, list(outputs), keep=starred or joined)
     merged = replace_columns(outer, alias, outputs, text, keep=starred)
     for join in merged.args.get("joins") or []:
@@ -187,6 +190,33 @@ def _merge_rows(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: s
         add_to_on(target, where.this, str(table.alias_or_name))
         return merged
     return with_condition(merged, "where", where)
+
+
+def _under_its_alias(inner: exp.Select, alias: str) -> exp.Select:
+    """Return ``SELECT * FROM shop AS a`` with the alias of the subquery, which the query around it uses."""
+    source = inner.args.get("from_")
+    table = source.this if source else None
+    is_starred = any(node.is_star for node in inner.expressions)
+    if not (alias and is_starred and isinstance(table, exp.Table) and table.alias) or inner.args.get("joins"):
+        return inner
+    result, before = inner.copy(), table.alias.lower()
+    others = [other.alias_or_name.lower() for other in inner.find_all(exp.Table) if other is not table]
+    if before in others or alias.lower() in others:  # of a subquery in it, which names would then mean
+        return inner
+    for column in result.find_all(exp.Column):
+        if column.table.lower() == before:
+            column.set("table", exp.to_identifier(alias))
+    result.args["from_"].this.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+    return result
+
+
+def _without_alias(outer: exp.Select, alias: str, outputs: Mapping[str, exp.Expr]) -> exp.Select:
+    """Return a query over ``SELECT * FROM a JOIN b`` whose columns are found in both, as there is nothing else."""
+    result = outer.copy()
+    for column in result.find_all(exp.Column):
+        if alias and column.table.lower() == alias.lower() and column.name.lower() not in outputs:
+            column.set("table", None)
+    return result
 
 
 def _check_rows(inner: exp.Select, outputs: Mapping[str, exp.Expr], text: str) -> None:

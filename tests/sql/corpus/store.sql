@@ -238,3 +238,6 @@ SELECT p.brand, COUNT(*) AS n FROM products p RIGHT JOIN orders o USING (sku) GR
 SELECT time_bucket('7 days', ordered_on) AS week, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 1
 SELECT COUNT(*) AS n FROM orders WHERE payment IS NOT NULL AND (payment <> '' OR payment IS NULL)
 SELECT COUNT(*) AS n FROM orders WHERE payment NOT IN ('', 'card')
+SELECT "t1"."country", COUNT(*) AS "n", COUNT(DISTINCT "t1"."user_id") AS u FROM (SELECT * FROM "users" AS "t0" WHERE "t0"."plan" = 'pro') AS "t1" GROUP BY 1
+SELECT "t2"."country", COUNT(*) AS "n" FROM (SELECT * FROM (SELECT * FROM "users" AS "t0" WHERE "t0"."plan" = 'pro') AS "t1" WHERE "t1"."country" <> 'DE') AS "t2" GROUP BY 1
+SELECT t4.country, SUM(t4.amount) AS s FROM (SELECT * FROM (SELECT t0.*, t1.amount, t1.returned FROM users AS t0 INNER JOIN orders AS t1 ON t0.user_id = t1.user_id) AS t3 WHERE t3.returned = false) AS t4 GROUP BY 1

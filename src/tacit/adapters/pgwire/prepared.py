@@ -122,7 +122,7 @@ async def make_ready(
         answer = await asking.ask(question.text, question.values(values), options_of(session.values))
         return _result(answer, described, order)
 
-    return Ready(statement, question.types, _sent(described, order), run)
+    return Ready(statement, question.types, _shown_columns(described, order), run)
 
 
 async def _wrap(result: Result) -> Result:
@@ -177,7 +177,7 @@ async def _catalog(statement: ClientStatement, types: Sequence[int], asking: Ans
     return Ready(statement, parameters, columns, run)
 
 
-def _sent(described: Sequence[AnswerColumn], order: Sequence[int]) -> Columns:
+def _shown_columns(described: Sequence[AnswerColumn], order: Sequence[int]) -> Columns:
     return tuple((described[place].name, described[place].type) for place in order)
 
 
@@ -190,7 +190,7 @@ def _result(answer: Answer, described: Sequence[AnswerColumn], order: Sequence[i
     for row in answer.rows:
         cells = _cells(answer, row)
         rows.append(tuple(_fit_type(cells[place], described[place].type) for place in order))
-    return Result(f"SELECT {len(rows)}", _sent(described, order), rows, answer.notes)
+    return Result(f"SELECT {len(rows)}", _shown_columns(described, order), rows, answer.notes)
 
 
 def _cells(answer: Answer, row: Sequence[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
@@ -20,6 +21,12 @@ __all__ = ["ClientStatement", "classify", "split", "tokens_of"]
 LONGEST = 1 << 15
 """Characters of what is sent at once, nested parentheses, because the parser recurses, and nested brackets, for which
 its time doubles with each."""
+
+NAMED_ARRAY = re.compile(r"\b(?:reg[a-z]+|oid)\[\]", re.IGNORECASE)
+"""Arrays of types that the parser takes for functions of a column, with their brackets."""
+
+NAMED_SELECT = re.compile(r"\bAS\s+select\s*(?:,|\bFROM\b)", re.IGNORECASE)
+"""A column called select, as Metabase calls one of its privileges, with what follows."""
 
 COMMANDS = frozenset(
     {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD"}
@@ -103,13 +110,27 @@ def classify(text: str, offset: int, tables: Collection[str]) -> ClientStatement
 def _parse(text: str) -> exp.Expr | None:
     """Return the tree of a statement; None if the parser of questions should report the problem."""
     try:
-        result = [statement for statement in sqlglot.parse(text, dialect="postgres") if statement is not None]
+        readable = _readable(text) if NAMED_ARRAY.search(text) or NAMED_SELECT.search(text) else text
+        result = [statement for statement in sqlglot.parse(readable, dialect="postgres") if statement is not None]
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
         if any(schema in text.lower() for schema in SYSTEM):
             message = "This question about the catalog cannot be read."
             raise ParseError(message, text=text) from None
         return None
     return result[0] if len(result) == 1 and isinstance(result[0], exp.Query) else None
+
+
+def _readable(text: str) -> str:
+    """Return a text in which the parser reads what PostgreSQL does: types such as regtype[], and columns AS select."""
+    result = text
+    tokens = tokens_of(text)
+    for first, second, third in reversed(list(zip(tokens, tokens[1:], tokens[2:], strict=False))):
+        written = text[first.start : third.end + 1]
+        if (second.text, third.text) == ("[", "]") and NAMED_ARRAY.fullmatch(written):
+            result = f"{result[: first.start]}_{written[:-2]} {result[third.end + 1 :]}"
+        elif NAMED_SELECT.fullmatch(written):
+            result = f'{result[: second.start]}"select"{result[second.end + 1 :]}'
+    return result
 
 
 def _is_about_catalog(node: exp.Expr, tables: Collection[str]) -> bool:

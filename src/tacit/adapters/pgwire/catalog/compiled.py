@@ -166,6 +166,8 @@ def cast_value(catalog: PgCatalog, value: Any, before: str, kind: str) -> Any:
         return result
     if kind in ("regclass", "regtype"):
         return int(value)
+    if kind in ("_regclass", "_regtype"):
+        return [cast_value(catalog, member, "text", kind[1:]) for member in plain_cast(value, "_text")]
     if kind == "regproc":
         return str(value).removeprefix("pg_catalog.")
     if kind in TEXTS and before == "regclass" and isinstance(value, int):

@@ -127,8 +127,11 @@ def scalar(compiler: Compiler, node: exp.Expr, scope: CatalogScope) -> CompiledE
 
 
 def exists(compiler: Compiler, node: exp.Exists, scope: CatalogScope) -> CompiledExpression:
-    """Return EXISTS."""
-    _, run = compiler.subquery(node.this, scope)
+    """Return EXISTS; PostgreSQL lets its query list no columns."""
+    query = node.this
+    if isinstance(query, exp.Select) and not query.expressions:
+        query = query.select(exp.Literal.number(1))
+    _, run = compiler.subquery(query, scope)
     return CompiledExpression(lambda env: bool(run(env).rows), "bool")
 
 

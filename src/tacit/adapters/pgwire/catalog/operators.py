@@ -176,10 +176,11 @@ def arithmetic(compiler: Compiler, node: exp.Binary, scope: CatalogScope) -> Com
     """Return sums, differences, products and bit operations."""
     work = ARITHMETIC[type(node)]
     left, right = compiler.alike(node.this, node.expression, scope)
-    read_left, read_right = left.run, right.run
+    if left.is_set and right.is_set:
+        raise unsupported_error(node)
+    read_left, read_right, spend = left.run, right.run, compiler.budget.spend
 
-    def compute(env: Env) -> Any:
-        first, second = read_left(env), read_right(env)
+    def combine(first: Any, second: Any) -> Any:
         if first is None or second is None:
             return None
         try:
@@ -190,7 +191,15 @@ def arithmetic(compiler: Compiler, node: exp.Binary, scope: CatalogScope) -> Com
             raise unsupported_error(node)
         return result
 
-    return CompiledExpression(compute, left.type)
+    def compute(env: Env) -> Any:
+        first, second = read_left(env), read_right(env)
+        if not left.is_set and not right.is_set:
+            return combine(first, second)
+        values = (first if left.is_set else second) or ()  # of a function that returns several rows
+        spend(len(values))
+        return [combine(value, second) if left.is_set else combine(first, value) for value in values]
+
+    return CompiledExpression(compute, left.type, left.is_set or right.is_set)
 
 
 def concatenate(compiler: Compiler, node: exp.DPipe, scope: CatalogScope) -> CompiledExpression:
