@@ -20,7 +20,12 @@ VALUES = [f"value {i:04}" for i in range(2_500)]
 SERVICE = tc.Service(
     "bank",
     key="uid",
-    attributes=[tc.Categorical("home", values=VALUES), tc.Categorical("size", values=[f"s{i}" for i in range(40)])],
+    attributes=[
+        tc.Categorical("home", values=VALUES),
+        tc.Categorical("size", values=[f"s{i}" for i in range(40)]),
+        tc.Public("os", values=["ios", "web"]),
+        tc.Public("note"),
+    ],
 )
 COLLECTION = tc.Collection(tc.Schema([SERVICE]), 2.0)
 PATH = f"/v1/collections/{COLLECTION.id}"
@@ -94,6 +99,12 @@ def test_long_lists_of_values_say_how_many_and_offer_the_rest(page: Page, addres
     expect(page.locator("summary")).to_have_text(["the first 2,000 of 2,500", "all 40"])
     page.locator("summary").nth(1).click()
     expect(page.locator(".values").nth(1)).to_contain_text("s39")
+
+
+def test_public_columns_show_the_values_that_the_contract_lists(page: Page, address: str) -> None:
+    page.goto(address)
+    for name, said in (("os", "ios, web"), ("note", "anything")):
+        expect(page.get_by_role("row").filter(has_text=name).get_by_text(said, exact=True)).to_have_count(1)
 
 
 def test_the_page_lists_the_views_with_the_most_codes(page: Page, address: str) -> None:

@@ -19,8 +19,8 @@ export function serviceBudget({ channels, sends = 1 }: Service): number {
 /** Return which values an attribute may have. */
 export function domainText(attribute: Attribute): string {
   const { kind, low, high, step, values = [], other } = attribute;
-  if (kind === "public") return "anything";
-  if (kind === "categorical") {
+  if (kind === "public" && values.length === 0) return "anything";
+  if (kind === "categorical" || kind === "public") {
     const listed = values.slice(0, 12).join(", ") + (values.length > 12 ? ` and ${values.length - 12} more` : "");
     return other === undefined ? listed : `${listed}; others count as ${other}`;
   }
