@@ -10,8 +10,10 @@ import http.client
 import itertools
 import json
 import os
+import statistics
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ import psycopg
 from bench.common import figure, say
 from bench.faults.collector import COLLECTION, reports_of
 from bench.fleet.kills import Fleet
-from bench.fleet.load import COUNT, PATH, post
+from bench.fleet.load import PATH, post
 from deploy.fleet import children_of
 
 __all__ = ["run_steady", "run_throughput"]
@@ -30,8 +32,11 @@ CONNECTIONS = 6
 PEOPLE = 33
 """In one request: 99 reports."""
 
+PEAK_SECONDS = 12.0
 STEADY_SECONDS = 10.0
-"""Between two questions while the load is held."""
+"""For which the peak is measured, and between two looks at the fleet while the load is held."""
+
+PARTS = ("collectors", "database", "proxy")
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -94,44 +99,57 @@ def _per(before: dict[str, float], after: dict[str, float], number: int) -> dict
     return {name: figure(1e6 * (after[name] - before[name]) / max(1, number)) for name in before}
 
 
-_numbers = itertools.count(50_000_000)
+_numbers, _questions = itertools.count(50_000_000), itertools.count()
 
 
-def _send(port: int, seconds: float, rate: float = float("inf")) -> tuple[int, float]:
-    """Send reports of new people, so many a second; return how many were acknowledged, and in how many seconds."""
-    until, lock, sent = time.monotonic() + seconds, threading.Lock(), 0
-    began, between = time.monotonic(), CONNECTIONS * 3 * PEOPLE / rate
+class _Sending:
+    """Threads that send reports of new people, so many a second, until they are stopped."""
 
-    def work() -> None:
-        nonlocal sent
+    def __init__(self, port: int, rate: float = float("inf")) -> None:
+        self._port, self._between = port, CONNECTIONS * 3 * PEOPLE / rate
+        self._lock, self._stopped, self._began = threading.Lock(), threading.Event(), time.monotonic()
+        self.acknowledged = 0
+        self.refused: Counter[str] = Counter()
+        """Requests that were not answered with 200, by status; 0 without an answer."""
+        self._threads = [threading.Thread(target=self._work) for _ in range(CONNECTIONS)]
+        for thread in self._threads:
+            thread.start()
+
+    def _work(self) -> None:
         due = time.monotonic()
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        while time.monotonic() < until:
-            with lock:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        while not self._stopped.is_set():
+            with self._lock:
                 people = [next(_numbers) for _ in range(PEOPLE)]
             body = json.dumps({"tacit": 1, "reports": reports_of(people)})
             try:
                 connection.request("POST", PATH, body, {"Content-Type": "application/json"})
                 response = connection.getresponse()
-                answer = response.read()
+                status, answer = response.status, response.read()
             except (OSError, http.client.HTTPException):
                 connection.close()
-                continue
-            if response.status == 200:
-                with lock:
-                    sent += answer.count(b"stored")
-            else:
-                time.sleep(0.2)
-            due += between
-            time.sleep(max(0.0, due - time.monotonic()))
+                status, answer = 0, b""
+            with self._lock:
+                self.acknowledged += answer.count(b"stored")
+                self.refused.update([] if status == 200 else [str(status)])
+            due = max(due + self._between, time.monotonic() - self._between)  # what was missed is not sent in a burst
+            self._stopped.wait(max(0.0 if status == 200 else 0.2, due - time.monotonic()))
         connection.close()
 
-    threads = [threading.Thread(target=work) for _ in range(CONNECTIONS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sent, time.monotonic() - began
+    def stop(self) -> float:
+        """Stop, and return for how many seconds it sent."""
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join()
+        return time.monotonic() - self._began
+
+
+def _send(port: int, seconds: float) -> tuple[int, float]:
+    """Send as much as is taken; return how many reports were acknowledged, and in how many seconds."""
+    sending = _Sending(port)
+    time.sleep(seconds)
+    took = sending.stop()
+    return sending.acknowledged, took
 
 
 def _ask(port: int, questions: int) -> int:
@@ -154,30 +172,66 @@ def settle(fleet: Fleet) -> None:
 def run_steady(folder: Path, seconds: float) -> dict[str, Any]:
     """Hold 80 % of the peak for a while; pending reports, memory and the time of a question must stay flat."""
     with Fleet(folder / "fleet", 3) as fleet:
-        sent, took = _send(fleet.proxy.port, 8.0)
+        sent, took = _send(fleet.proxy.port, PEAK_SECONDS)
         settle(fleet)
         peak = sent / took
-        rows, until = [], time.monotonic() + seconds
-        while time.monotonic() < until:
-            rows.append({"second": round(time.monotonic() - until + seconds), **_steady_row(fleet, 0.8 * peak)})
-            say(json.dumps(rows[-1]))
-    return {"peak_reports_per_second": figure(peak), "seconds": seconds, "collection": COLLECTION.id[:12], "rows": rows}
-
-
-def _steady_row(fleet: Fleet, rate: float) -> dict[str, Any]:
-    """Send at a rate for some seconds, ask, and read what must stay flat."""
-    sent, took = _send(fleet.proxy.port, STEADY_SECONDS, rate)
-    asked = time.monotonic()
-    status, answer = post(fleet.proxy.port, "/v1/query", COUNT)
-    watermark = answer["watermark"] if status == 200 else {}
+        sending, rows, until = _Sending(fleet.proxy.port, 0.8 * peak), [], time.monotonic() + seconds
+        try:
+            while time.monotonic() < until:
+                rows.append({"second": round(time.monotonic() - until + seconds), **_steady_row(fleet, sending)})
+                say(json.dumps(rows[-1]))
+        finally:
+            took = sending.stop()
+        settle(fleet)
     return {
-        "reports_per_second": figure(sent / took),
-        "question_seconds": figure(time.monotonic() - asked),
-        "counted": watermark.get("counted"),
-        "acknowledged": watermark.get("acknowledged"),
+        "peak_reports_per_second": figure(peak),
+        "reports_per_second": figure(sending.acknowledged / took),
+        "reports": sent + sending.acknowledged,
+        "refused": dict(sending.refused),
+        "seconds": round(took),
+        "thirds": [_middle(rows[len(rows) * n // 3 : len(rows) * (n + 1) // 3]) for n in range(3)],
+        "collection": COLLECTION.id[:12],
+        "rows": rows,
+    }
+
+
+def _steady_row(fleet: Fleet, sending: _Sending) -> dict[str, Any]:
+    """Wait for some seconds, ask while reports arrive, and read what must stay flat."""
+    meter, started, sent = Meter(fleet), time.monotonic(), sending.acknowledged
+    before = meter.read()
+    time.sleep(STEADY_SECONDS)
+    with psycopg.connect(fleet.database.address, autocommit=True) as connection:
+        [(pending,)] = connection.execute("SELECT count(*) FROM tacit_waiting").fetchall()
+    asked = [_steady_question(fleet) for _ in range(3)]
+    after, more = meter.read(), sending.acknowledged - sent
+    return {
+        "reports_per_second": figure(more / (time.monotonic() - started)),
+        "pending": pending,
+        "question_seconds": figure(statistics.median(seconds for seconds, _, _ in asked)),
+        "left_out": max(left_out for _, left_out, _ in asked),
+        "unanswered": [why for _, _, why in asked if why],
         "memory_mib": round(sum(_memory(one.process.pid) for one in fleet.collectors) / len(fleet.collectors)),
+        "microseconds_per_report": _per(before, after, more),
         "load_average": figure(os.getloadavg()[0]),
     }
+
+
+def _steady_question(fleet: Fleet) -> tuple[float, int, str]:
+    """Ask; return the seconds, the reports that the answer left out, and why there is none."""
+    number = next(_questions)
+    text = f"SELECT COUNT(*) AS n FROM users WHERE age BETWEEN {number % 5} AND {5 + number // 5 % 5}"
+    began = time.monotonic()
+    status, answer = post(fleet.proxy.port, "/v1/query", {"tacit": 1, "sql": text})
+    if status != 200:
+        return time.monotonic() - began, 0, f"{status} {(answer or {}).get('code', '')}"
+    return time.monotonic() - began, answer["watermark"]["acknowledged"] - answer["watermark"]["counted"], ""
+
+
+def _middle(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the medians of some rows."""
+    names = ("reports_per_second", "pending", "question_seconds", "left_out", "memory_mib", "load_average")
+    parts = {name: statistics.median(row["microseconds_per_report"][name] for row in rows) for name in PARTS}
+    return {name: statistics.median(row[name] for row in rows) for name in names} | {"microseconds_per_report": parts}
 
 
 def _memory(pid: int) -> float:
