@@ -25,8 +25,9 @@ from tacit import dbapi
 from tacit.cli import main
 from tacit.engines.lake import copies
 from tacit.engines.lake.engine import Lake
+from tacit.engines.lake.manifest import manifest_names
 from tacit.engines.lake.storage import Folder
-from tacit.engines.lake.versions import KEPT_VERSIONS
+from tacit.engines.lake.versions import KEPT_VERSIONS, remove_unnamed
 from tacit.errors import EngineError, ReportError, UsageError
 
 USERS = tc.Service(
@@ -323,9 +324,9 @@ def test_a_deletion_that_was_interrupted_is_finished(tmp_path: Path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr("tacit.engines.lake.versions.Versions._expire", lambda *_: None)
         database.forget(8)
-    assert len(copies.versions_of(Folder(tmp_path / "lake"))) > 1
+    assert len(manifest_names(Folder(tmp_path / "lake"))) > 1
     assert tc.connect(tmp_path / "lake").sql(QUESTIONS[0])["x"].n == 99
-    assert len(copies.versions_of(Folder(tmp_path / "lake"))) == 1
+    assert len(manifest_names(Folder(tmp_path / "lake"))) == 1
     keys = [pq.read_table(path).column(0).to_pylist() for path in (tmp_path / "lake").glob("reports_*/*.parquet")]
     assert all(8 not in some for some in keys)
 
@@ -338,9 +339,9 @@ def test_files_of_crashed_writers_are_never_read_and_go(tmp_path: Path, monkeypa
     (folder / "unnamed.parquet").write_bytes(named.read_bytes())
     (folder / ".unfinished-x").write_bytes(b"half")
     assert database.sql(QUESTIONS[0])["x"].n == 100
-    assert engine.versions.remove_unnamed() == 0, "its writer may still be at work"
+    assert remove_unnamed(engine.storage) == 0, "its writer may still be at work"
     monkeypatch.setattr("tacit.engines.lake.versions.UNNAMED_SECONDS", -1.0)
-    assert engine.versions.remove_unnamed() == 1
+    assert remove_unnamed(engine.storage) == 1
     assert named.exists()
     (folder / "unnamed.parquet").write_bytes(named.read_bytes())
     database.forget(8)  # ends old versions

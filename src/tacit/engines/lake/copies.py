@@ -7,6 +7,8 @@ contain the person's reports.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from tacit.engines.lake.manifest import (
@@ -19,6 +21,7 @@ from tacit.engines.lake.manifest import (
     read_manifest,
 )
 from tacit.engines.lake.storage import Storage
+from tacit.engines.lake.versions import remove_unnamed, remove_versions
 from tacit.errors import EngineError, UsageError
 
 __all__ = ["Copied", "back_up", "restore", "verify", "versions_of"]
@@ -33,8 +36,12 @@ class Copied(NamedTuple):
 
 
 def versions_of(storage: Storage) -> list[Manifest]:
-    """Return all readable versions, oldest first."""
-    return [read_manifest(storage, name) for name in manifest_names(storage)]
+    """Return all versions that can be restored, oldest first; those before the last deletion are being removed."""
+    versions = []
+    for name in manifest_names(storage):
+        with suppress(FileNotFoundError):  # another process has removed it in the meantime
+            versions.append(read_manifest(storage, name))
+    return [version for version in versions if version.number >= versions[-1].since]
 
 
 def existing_versions(storage: Storage) -> list[Manifest]:
@@ -74,23 +81,43 @@ def back_up(source: Storage, target: Storage) -> Copied:
     """Copy the files that a backup lacks; return a summary."""
     versions = existing_versions(source)
     known = versions_of(target)
-    if known and known[-1].identity != versions[-1].identity:
-        message = "The target is the backup of another lake. Name another one."
-        raise UsageError(message, code="another-lake")
+    _refuse_unlike(source, versions, target, known)
     have = {file.name for version in known for file in version.files()}
     numbers, files, size = {version.number for version in known}, 0, 0
     for version in versions:
         if version.number in numbers:
             continue
-        for file in version.files():
-            if file.name not in have:
-                _copy(source, target, file)
-                have.add(file.name)
-                files, size = files + 1, size + file.bytes
-        name = manifest_name(version.number)
-        target.create(name, source.read(name))
+        try:
+            for file in version.files():
+                if file.name not in have:
+                    _copy(source, target, file)
+                    have.add(file.name)
+                    files, size = files + 1, size + file.bytes
+            name = manifest_name(version.number)
+            target.create(name, source.read(name))
+        except (EngineError, FileNotFoundError):
+            if version.number >= versions_of(source)[-1].since:
+                raise
+            return back_up(source, target)  # a deletion has ended this version in the meantime
     _follow_deletions(target, versions[-1].since)
     return Copied(versions[-1].number, files, size)
+
+
+def _refuse_unlike(source: Storage, versions: Sequence[Manifest], target: Storage, known: Sequence[Manifest]) -> None:
+    """Refuse a target that is the lake itself, or a backup of another lake or of another history of this one."""
+    if source.uri("") == target.uri(""):
+        message = "The target is the lake itself. Name another folder or address."
+        raise UsageError(message, code="another-lake")
+    if known and known[-1].identity != versions[-1].identity:
+        message = "The target is the backup of another lake. Name another one."
+        raise UsageError(message, code="another-lake")
+    digests = {version.number: version.digest for version in known}
+    if any(digests.get(version.number, version.digest) != version.digest for version in versions):
+        message = (
+            "The lake was restored to an earlier version and has changed since, so this backup has other versions of "
+            "the same numbers. Name a new target, and keep this one as long as you may need it."
+        )
+        raise UsageError(message, code="another-lake")
 
 
 def _copy(source: Storage, target: Storage, file: Stored) -> None:
@@ -112,12 +139,8 @@ def _copy(source: Storage, target: Storage, file: Stored) -> None:
 
 def _follow_deletions(target: Storage, since: int) -> None:
     """Remove versions before the last deletion, and the files that only they name."""
-    ended = [name for name in manifest_names(target) if number_of(name) < since]
-    gone = {file.name for name in ended for file in read_manifest(target, name).files()}
-    for name in ended:
-        target.remove(name)
-    for name in sorted(gone - {file.name for version in versions_of(target) for file in version.files()}):
-        target.remove(name)
+    remove_versions(target, [name for name in manifest_names(target) if number_of(name) < since])
+    remove_unnamed(target)
 
 
 def restore(backup: Storage, target: Storage, *, version: int | None = None, time: str | None = None) -> Copied:

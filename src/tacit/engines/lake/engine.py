@@ -38,7 +38,7 @@ from tacit.engines.lake.place import is_other_folder
 from tacit.engines.lake.storage import Folder, Storage, storage_at
 from tacit.engines.lake.versions import TRIES, Versions
 from tacit.engines.statements import codes_of, unknown_rows
-from tacit.errors import EngineError, UsageError
+from tacit.errors import EngineError, TacitError, UsageError
 from tacit.tables.compute import pc
 from tacit.tables.statements import Sql, compose
 
@@ -124,7 +124,8 @@ class Lake:
         try:
             self.versions.commit(change)
             for batch in batches:
-                self._merge(batch.table, batch.service.key)
+                with suppress(TacitError):  # such as a full disk; the batch is stored, and the next one tries again
+                    self._merge(batch.table, batch.service.key)
             return refused
         except duckdb.Error as cause:
             failure = cause

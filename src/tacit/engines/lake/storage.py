@@ -7,8 +7,12 @@ creating an existing file fails. Object stores lack the second guarantee, so a l
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
+import threading
+import time
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,12 +28,18 @@ from tacit.tables.atomic import create_once
 
 __all__ = ["Folder", "ObjectStore", "Storage", "storage_at"]
 
+TURN_SECONDS, STOPPED_SECONDS = 5.0, 0.1
+"""Seconds to wait for another writer, and for one that held the lock for longer than that."""
+
 
 class Storage(Protocol):
     """A set of immutable files by name."""
 
     refresh_seconds: float
     """Seconds for which a list of files may be used again."""
+
+    def check_fit(self) -> None:
+        """Raise unless a new lake can be kept here."""
 
     def turn(self) -> contextlib.AbstractContextManager[None]:
         """Wait until no other process writes; otherwise the slowest of several writers might never commit."""
@@ -68,11 +78,17 @@ class Folder:
     refresh_seconds = 0.0
 
     def __init__(self, root: Path) -> None:
-        self.root = root.resolve()
+        self.root, self._patience = root.resolve(), TURN_SECONDS
+
+    def check_fit(self) -> None:
+        """Do nothing: the first file shows whether the folder can be written."""
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for a lock of the operating system, which is released when its process ends."""
+        """Wait for a lock of the operating system, which is released when its process ends.
+
+        A process that is stopped keeps it, so nobody waits for long: each version is created only once in any case.
+        """
         if sys.platform == "win32":
             yield
             return
@@ -82,7 +98,15 @@ class Folder:
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._patience = TURN_SECONDS
+            except BlockingIOError:
+                # waiting in a thread keeps the order of those who wait; a lock that it gets late ends with the handle
+                waiting = threading.Thread(target=fcntl.flock, args=(handle, fcntl.LOCK_EX), daemon=True)
+                waiting.start()
+                waiting.join(self._patience)
+                self._patience = STOPPED_SECONDS if waiting.is_alive() else TURN_SECONDS
             yield
         finally:
             os.close(handle)
@@ -144,8 +168,32 @@ class ObjectStore:
 
     def __init__(self, address: str) -> None:
         self._address = address.rstrip("/")
+        self._sizes: dict[str, int] = {}  # last listed
+        self._listed: dict[str, float] = {}
         with _reaching():
-            self._files, self._root = fs.FileSystem.from_uri(self._address)
+            self._files, self._root = fs.FileSystem.from_uri(_for_any_server(self._address))
+
+    def check_fit(self) -> None:
+        """Refuse a store that loses an object when another one beside it is removed.
+
+        Arrow then writes an empty object for the folder. Servers that keep objects as files replace the folder by it.
+        """
+        kept, removed = (f"probes/{uuid.uuid4().hex}" for _ in range(2))
+        try:
+            for name in (kept, removed):
+                self.create(name, name.encode())
+            self.remove(removed)
+            is_fit = self.read(kept) == kept.encode() and kept in self.names("probes")
+            self.remove(kept)
+        except (EngineError, FileNotFoundError):
+            is_fit = False
+        if not is_fit:
+            message = (
+                "This object store cannot hold a lake: objects cannot be written, read, listed and removed one by one. "
+                "Check its address and keys; servers that keep objects as files may lose a folder when a file in it is "
+                "removed. Use another store, or a folder."
+            )
+            raise EngineError(message, code="no-store")
 
     def turn(self) -> contextlib.AbstractContextManager[None]:
         """Return at once: only one process writes."""
@@ -184,9 +232,23 @@ class ObjectStore:
             return float(self._files.get_file_info(self._path(name)).mtime_ns or 0) / 1e9
 
     def has_sizes(self, sizes: Mapping[str, int]) -> bool:
-        """Return True: object stores write atomically, and checking each file would need a request."""
-        del sizes
-        return True
+        """Return whether objects exist with these sizes; a folder is listed again after a second."""
+        folders = {name.rpartition("/")[0] for name in sizes}
+        for is_last in (False, True):
+            for folder in folders:
+                if is_last or time.monotonic() - self._listed.get(folder, -math.inf) >= self.refresh_seconds:
+                    self._list_sizes(folder)
+            if all(self._sizes.get(name) == size for name, size in sizes.items()):
+                return True
+        return False
+
+    def _list_sizes(self, folder: str) -> None:
+        """Remember the sizes of a folder's objects."""
+        with _reaching():
+            entries = self._files.get_file_info(fs.FileSelector(self._path(folder), allow_not_found=True))
+        kept = {name: size for name, size in self._sizes.items() if name.rpartition("/")[0] != folder}
+        self._sizes = kept | {f"{folder}/{entry.base_name}": entry.size for entry in entries}
+        self._listed[folder] = time.monotonic()
 
     def source(self, names: list[str]) -> str | ds.Dataset:
         """Return an Arrow dataset: DuckDB itself has no network access."""
@@ -201,6 +263,18 @@ class ObjectStore:
     def uri(self, name: str) -> str:
         """Return the address of a file for other programs."""
         return f"{self._address.partition('?')[0]}/{name}"
+
+
+def _for_any_server(address: str) -> str:
+    """Return an address of S3 whose requests other servers than Amazon's understand too.
+
+    Small objects are written whole: the parts of crashed writers would stay in the bucket, where no list shows them.
+    Sums that follow the content are left out, since servers ask for its length first; files have digests of their own.
+    """
+    if not address.startswith("s3://") or "allow_delayed_open" in address:
+        return address
+    os.environ.setdefault("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required")
+    return f"{address}{'&' if '?' in address else '?'}allow_delayed_open=true"
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from tacit.engines.lake.manifest import Manifest, manifest_names, number_of, rea
 from tacit.engines.lake.storage import Storage
 from tacit.errors import EngineError
 
-__all__ = ["Versions"]
+__all__ = ["Versions", "remove_unnamed", "remove_versions"]
 
 KEPT_VERSIONS, SLACK = 200, 50
 """Number of versions that can be restored; once there are twice as many, older ones and their files are removed."""
@@ -35,6 +35,7 @@ class Versions:
             if read_only:
                 message = "There is no lake at this place. Name the folder or address of one."
                 raise EngineError(message, code="no-store")
+            storage.check_fit()
             self.commit(lambda before: before if before.number else replace(before, identity=uuid.uuid4().hex))
         elif not read_only:
             self._expire(self.latest())  # finish an interrupted deletion
@@ -93,29 +94,34 @@ class Versions:
         oldest = latest.number - KEPT_VERSIONS + 1 if len(names) > KEPT_VERSIONS + SLACK else 1
         expired = [name for name in names if number_of(name) < max(latest.since, oldest)]
         if expired:
-            needed = self._files(name for name in names if name not in expired)
-            gone = self._files(expired) - needed
-            for name in (*expired, *sorted(gone)):
-                self._storage.remove(name)
-            self.remove_unnamed()
+            remove_versions(self._storage, expired)
+            remove_unnamed(self._storage)
 
-    def _files(self, names: Iterable[str]) -> set[str]:
-        files: set[str] = set()
-        for name in names:
-            with suppress(FileNotFoundError):  # another process has removed the version
-                files.update(file.name for file in read_manifest(self._storage, name).files())
-        return files
 
-    def remove_unnamed(self) -> int:
-        """Remove files that crashed writers left more than a day ago; return how many."""
-        with self._door:
-            named = self._files(manifest_names(self._storage))
-            folders = sorted({name.rpartition("/")[0] for name in named})
-            unnamed = [name for folder in folders for name in self._storage.names(folder) if name not in named]
-            old = [name for name in unnamed if time.time() - self._storage.time_written(name) > UNNAMED_SECONDS]
-            for name in old:
-                self._storage.remove(name)
-        return len(old)
+def remove_versions(storage: Storage, expired: Sequence[str]) -> None:
+    """Remove versions, and first the files that only they name: whoever is interrupted finds them named again."""
+    needed = _files(storage, (name for name in manifest_names(storage) if name not in expired))
+    for name in (*sorted(_files(storage, expired) - needed), *expired):
+        storage.remove(name)
+
+
+def remove_unnamed(storage: Storage) -> int:
+    """Remove files that crashed writers left more than a day ago; return how many."""
+    named = _files(storage, manifest_names(storage))
+    folders = sorted({name.rpartition("/")[0] for name in named})
+    unnamed = [name for folder in folders for name in storage.names(folder) if name not in named]
+    old = [name for name in unnamed if time.time() - storage.time_written(name) > UNNAMED_SECONDS]
+    for name in old:
+        storage.remove(name)
+    return len(old)
+
+
+def _files(storage: Storage, names: Iterable[str]) -> set[str]:
+    files: set[str] = set()
+    for name in names:
+        with suppress(FileNotFoundError):  # another process has removed the version
+            files.update(file.name for file in read_manifest(storage, name).files())
+    return files
 
 
 def _too_busy() -> EngineError:
