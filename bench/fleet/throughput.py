@@ -6,6 +6,7 @@ what the machine could do beside its other work, and are given with its load.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import itertools
 import json
@@ -19,6 +20,7 @@ from typing import Any
 
 import psycopg
 
+import tacit as tc
 from bench.common import figure, say
 from bench.faults.collector import COLLECTION, reports_of
 from bench.fleet.kills import Fleet
@@ -174,6 +176,8 @@ def run_steady(folder: Path, seconds: float) -> dict[str, Any]:
     with Fleet(folder / "fleet", 3) as fleet:
         sent, took = _send(fleet.proxy.port, PEAK_SECONDS)
         settle(fleet)
+        with contextlib.closing(tc.connect(fleet.database.address)) as database:
+            database.rollup("users")  # otherwise questions about one service read all of its reports
         peak = sent / took
         sending, rows, until = _Sending(fleet.proxy.port, 0.8 * peak), [], time.monotonic() + seconds
         try:
