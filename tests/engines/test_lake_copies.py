@@ -181,7 +181,7 @@ def test_a_store_that_loses_objects_holds_no_lake(tmp_path: Path, monkeypatch: p
     assert not (tmp_path / "lake" / "manifests").exists()
 
 
-@pytest.mark.long
+@pytest.mark.long("a batch whose files cannot be merged")
 def test_a_batch_is_stored_even_if_no_merge_fits_the_disk(tmp_path: Path) -> None:
     """Merging comes after the batch counts: its failure was reported as if the batch had not been stored."""
     database = lake_with(tmp_path / "lake", *((4_000 * number, 2_000) for number in range(7)))
