@@ -178,13 +178,13 @@ class ObjectStore:
 
         Arrow then writes an empty object for the folder. Servers that keep objects as files replace the folder by it.
         """
-        kept, removed = (f"probes/{uuid.uuid4().hex}" for _ in range(2))
+        stays, goes = (f"probes/{uuid.uuid4().hex}" for _ in range(2))
         try:
-            for name in (kept, removed):
+            for name in (stays, goes):
                 self.create(name, name.encode())
-            self.remove(removed)
-            is_fit = self.read(kept) == kept.encode() and kept in self.names("probes")
-            self.remove(kept)
+            self.remove(goes)
+            is_fit = self.read(stays) == stays.encode() and stays in self.names("probes")
+            self.remove(stays)
         except (EngineError, FileNotFoundError):
             is_fit = False
         if not is_fit:
@@ -246,8 +246,8 @@ class ObjectStore:
         """Remember the sizes of a folder's objects."""
         with _reaching():
             entries = self._files.get_file_info(fs.FileSelector(self._path(folder), allow_not_found=True))
-        kept = {name: size for name, size in self._sizes.items() if name.rpartition("/")[0] != folder}
-        self._sizes = kept | {f"{folder}/{entry.base_name}": entry.size for entry in entries}
+        elsewhere = {name: size for name, size in self._sizes.items() if name.rpartition("/")[0] != folder}
+        self._sizes = elsewhere | {f"{folder}/{entry.base_name}": entry.size for entry in entries}
         self._listed[folder] = time.monotonic()
 
     def source(self, names: list[str]) -> str | ds.Dataset:
