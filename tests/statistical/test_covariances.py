@@ -25,6 +25,7 @@ ASKED = {
     "COVAR_SAMP(a, b)": lambda a, b: np.cov(a, b)[0, 1],
     "REGR_SLOPE(b, a)": lambda a, b: np.polyfit(a, b, 1)[0],
     "REGR_INTERCEPT(b, a)": lambda a, b: np.polyfit(a, b, 1)[1],
+    "REGR_SXY(b, a)": lambda a, b: np.cov(a, b, bias=True)[0, 1] * len(a),
 }
 
 
@@ -58,3 +59,14 @@ def test_intervals_hold(asked: tuple[tc.Database, np.ndarray, np.ndarray], aggre
     assert 0.8 <= errors / spread <= 1.25
     bias = float(np.mean([one.value for one in answer])) - truth
     assert abs(bias) <= 0.35 * spread  # of a ratio, some is left
+
+
+def test_intervals_of_small_shares_of_variance_hold(asked: tuple[tc.Database, np.ndarray, np.ndarray]) -> None:
+    database, a, b = asked
+    truth = float(np.corrcoef((b - a) ** 2, a)[0, 1] ** 2)
+    answer = database.sql("SELECT repetition, REGR_R2((b - a) * (b - a), a) AS x FROM s GROUP BY repetition")["x"]
+    least = binom.ppf(FALSE_ALARM, REPETITIONS, LEAST)
+    assert truth < 0.1
+    assert sum(one.low <= truth <= one.high for one in answer) >= least
+    third = sum(abs(one.value - truth) <= (one.high - one.low) / 6 for one in answer)
+    assert third < least, "the test has no power"

@@ -40,6 +40,9 @@ def _interval(
     """Return the interval before scale and offset."""
     quantile = t_quantile(0.5 + level / 2, freedom)
     interval = None
+    if formula.squares and formula.numerator:
+        ends = _ratio(formula.numerator(totals), formula.denominators[0](totals), covariance, quantile)
+        return _square_interval(*ends)
     for denominator in formula.denominators:
         below, above = denominator(totals), formula.numerator(totals) if formula.numerator else None
         variances = _variances(above or below, below, covariance)
@@ -60,6 +63,12 @@ def _interval(
         margin = quantile * math.sqrt(max(0.0, variance))
         return math.sqrt(max(0.0, square.value - margin)), math.sqrt(max(0.0, square.value + margin))
     return interval
+
+
+def _square_interval(low: float, high: float) -> tuple[float, float]:
+    """Return the interval of the square of a number that lies in an interval."""
+    ends = sorted((low**2, high**2))
+    return (0.0 if low <= 0 <= high else ends[0]), ends[1]
 
 
 def _ratio(above: Dual, below: Dual, covariance: Covariance, quantile: float) -> tuple[float, float]:

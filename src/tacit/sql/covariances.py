@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from sqlglot import exp
 
-from tacit.sql.formula import After, Dual, Formula, apply_to, comoment
+from tacit.sql.formula import After, Dual, Evaluate, Formula, Noisy, apply_to, comoment, of_total, ratio
 from tacit.sql.totals import Total
 
 __all__ = ["COVARIANCES", "covariance"]
 
 PRODUCT, FIRST, SECOND, FIRST_SQUARED, SECOND_SQUARED, COUNT = range(6)
+
+
+def _rows(totals: list[Dual]) -> Dual:
+    return totals[COUNT]
 
 
 def _both(totals: list[Dual], *, sample: bool = False) -> Dual:
@@ -27,19 +32,37 @@ def _second(totals: list[Dual]) -> Dual:
 
 
 def _correlation(totals: list[Dual]) -> Dual:
-    return _both(totals) / (_first(totals) * _second(totals)).root()
+    return _both(totals) / _scale(totals)
 
 
 def _slope(totals: list[Dual]) -> Dual:
     return _both(totals) / _second(totals)
 
 
+def _scale(totals: list[Dual]) -> Dual:
+    return (_first(totals) * _second(totals)).root()
+
+
+def _at_zero(totals: list[Dual]) -> Dual:
+    """Return the intercept times the variance of the second column."""
+    return (totals[FIRST] * _second(totals) - _both(totals) * totals[SECOND]) / totals[COUNT]
+
+
 def _intercept(totals: list[Dual]) -> Dual:
-    return totals[FIRST] / totals[COUNT] - _slope(totals) * (totals[SECOND] / totals[COUNT])
+    return _at_zero(totals) / _second(totals)
 
 
 def _r_squared(totals: list[Dual]) -> Dual:
-    return _both(totals) * _both(totals) / (_first(totals) * _second(totals))
+    """Return the square of the correlation, less what noise adds to the square of the covariance on average."""
+    both, number = _both(totals), totals[COUNT]
+    square = both * both
+    noise = number.noise_of(both) if isinstance(number, Noisy) else 0.0
+    return replace(square, value=square.value - noise) / (_first(totals) * _second(totals))
+
+
+def _times_rows(totals: tuple[Total, ...], spread: Evaluate) -> Formula:
+    """Return a sum of squared or multiplied deviations."""
+    return Formula(totals, lambda duals: spread(duals) * duals[COUNT], denominators=(_rows,), corrects=True)
 
 
 def _between(low: float, high: float) -> After:
@@ -49,10 +72,6 @@ def _between(low: float, high: float) -> After:
         return min(max(number, low), high) if number == number else number  # NaN stays NaN
 
     return After(inside, lambda first, last: (inside(first), inside(last)))
-
-
-def _weak(*denominators: Callable[[list[Dual]], Dual]) -> tuple[Callable[[list[Dual]], Dual], ...]:
-    return (lambda totals: totals[COUNT], *denominators)
 
 
 def covariance(node: exp.Expr, first: tuple[Total, Total], second: tuple[Total, Total], where: Total) -> Formula:
@@ -65,16 +84,22 @@ def covariance(node: exp.Expr, first: tuple[Total, Total], second: tuple[Total, 
 
 COVARIANCES: dict[type[exp.Expr], Callable[[tuple[Total, ...]], Formula]] = {
     exp.CovarSamp: lambda totals: Formula(
-        totals, lambda duals: _both(duals, sample=True), denominators=_weak(), corrects=True
+        totals, lambda duals: _both(duals, sample=True), denominators=(_rows,), corrects=True
     ),
-    exp.CovarPop: lambda totals: Formula(totals, _both, denominators=_weak(), corrects=True),
+    exp.CovarPop: lambda totals: Formula(totals, _both, denominators=(_rows,), corrects=True),
     exp.Corr: lambda totals: apply_to(
-        Formula(totals, _correlation, denominators=_weak(_first, _second), corrects=True), _between(-1.0, 1.0)
+        Formula(totals, _correlation, _both, (_scale,), corrects=True), _between(-1.0, 1.0)
     ),
     exp.RegrSlope: lambda totals: Formula(totals, _slope, _both, (_second,), corrects=True),
-    exp.RegrIntercept: lambda totals: Formula(totals, _intercept, denominators=_weak(_second), corrects=True),
+    exp.RegrIntercept: lambda totals: Formula(totals, _intercept, _at_zero, (_second,), corrects=True),
     exp.RegrR2: lambda totals: apply_to(
-        Formula(totals, _r_squared, denominators=_weak(_first, _second), corrects=True), _between(0.0, 1.0)
+        Formula(totals, _r_squared, _both, (_scale,), corrects=True, squares=True), _between(0.0, 1.0)
     ),
+    exp.RegrCount: lambda totals: of_total(totals[COUNT]),
+    exp.RegrAvgx: lambda totals: ratio(of_total(totals[SECOND]), of_total(totals[COUNT])),
+    exp.RegrAvgy: lambda totals: ratio(of_total(totals[FIRST]), of_total(totals[COUNT])),
+    exp.RegrSxx: lambda totals: _times_rows(totals, _second),
+    exp.RegrSyy: lambda totals: _times_rows(totals, _first),
+    exp.RegrSxy: lambda totals: _times_rows(totals, _both),
 }
 """The formula of each, given its totals."""

@@ -22,6 +22,7 @@ __all__ = [
     "Dual",
     "Evaluate",
     "Formula",
+    "Noisy",
     "Reach",
     "apply_to",
     "combine",
@@ -192,6 +193,8 @@ class Formula:
     inner: Formula | None = None
     after: After | None = None
     """A function of the finished estimate of ``inner``, which has the same totals."""
+    squares: bool = False
+    """Whether the interval is that of the numerator over the denominator, squared."""
 
     @property
     def is_linear(self) -> bool:
