@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 from datetime import date
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import tacit as tc
@@ -124,3 +126,25 @@ def test_likely_questions_quote_words_of_sql() -> None:
     assert any("AVG(age)" in one for one in questions)
     for question in questions:
         assert collection.predict(question, users=1_000).rows
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_compressed_files_are_read(suffix: str, tmp_path: Path) -> None:
+    text = "id;city\n1;Köln\n" if suffix == "csv" else '{"id": 1, "city": "Köln"}\n'
+    path = tmp_path / f"people.{suffix}.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    assert read_file("people", path).to_pylist() == [{"id": 1, "city": "Köln"}]
+    path.write_bytes(gzip.compress(text.encode())[:20])
+    with pytest.raises(RecordError, match="Compress it again"):
+        read_file("people", path)
+
+
+def test_files_without_column_names_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("1,17,3.5\n2,18,4.5\n")
+    with pytest.raises(RecordError, match="numbers instead of column names"):
+        read_file("people", tmp_path / "people.csv")
+
+
+def test_columns_of_other_scripts_are_numbered() -> None:
+    table = pa.table({"ид": [1], "age": [2], "年齢": [3]})
+    assert with_allowed_names(table).column_names == ["column_1", "age", "column_3"]

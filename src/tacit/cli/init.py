@@ -19,7 +19,7 @@ from tacit.collection import Collection
 from tacit.contract.budget import decimal_text, parse_epsilon
 from tacit.errors import UsageError
 from tacit.tables.columns import Proposed
-from tacit.tables.files import SUFFIXES
+from tacit.tables.files import SUFFIXES, stem_of, suffix_of
 from tacit.tables.naming import allowed_name
 from tacit.tables.proposal import ProposedService, propose_services
 
@@ -88,13 +88,14 @@ def _arguments(options: argparse.Namespace) -> tuple[Path, dict[str, str]]:
     if first.suffix.lower() != ".toml" or "=" in options.file:
         tables = [options.file, *tables]
     for table in tables:
-        if Path(table).suffix.lower() not in SUFFIXES:
+        if suffix_of(Path(table)) not in SUFFIXES:
             message = (
                 f"{Path(table).name or table} is neither a table ({', '.join(SUFFIXES)}) nor a file to write (.toml). "
                 "Save a spreadsheet as CSV, and JSON as .jsonl with an object on each line."
             )
             raise UsageError(message, code="bad-option")
-    named = named_tables([table if "=" in table else f"{allowed_name(Path(table).stem)}={table}" for table in tables])
+    names = {table: allowed_name(stem_of(Path(table))) for table in tables}
+    named = named_tables([table if "=" in table else f"{names[table]}={table}" for table in tables])
     out = options.out or (f"{next(iter(named))}.toml" if len(tables) > len(options.tables) else options.file)
     if Path(out).suffix.lower() != ".toml":
         message = f"{Path(out).name} must end in .toml."

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import re
+import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,7 +16,7 @@ from tacit.errors import RecordError
 from tacit.tables.compute import csv, json, parquet, pc
 from tacit.tables.spellings import DECIMAL_COMMA, read_spellings
 
-__all__ = ["SUFFIXES", "read_file"]
+__all__ = ["SUFFIXES", "read_file", "stem_of", "suffix_of"]
 
 SAMPLE = 2**16
 """Bytes of a CSV file that its dialect is detected from."""
@@ -21,15 +24,16 @@ SAMPLE = 2**16
 SEPARATORS = ",;\t|"
 
 ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+NUMBER = re.compile(r"[-+]?[0-9]+([.,][0-9]+)?")
 JSON_ROW = re.compile(r"in row (\d+)")
 
 
 def read_file(name: str, source: str | Path) -> pa.Table:
     """Read a service's file; the suffix of its name selects the format."""
     path = Path(source)
-    suffix, problem = path.suffix.lower(), ""
+    suffix, problem = suffix_of(path), ""
     if suffix not in READERS:
-        problem = f"the path ends with none of {', '.join(READERS)}. Convert the file to one of these."
+        problem = f"the path ends with none of {', '.join(READERS)} (or .csv.gz). Convert the file to one of these."
     elif not path.is_file():
         problem = "the file does not exist. Check its path."
     elif not path.stat().st_size:
@@ -39,7 +43,33 @@ def read_file(name: str, source: str | Path) -> pa.Table:
             return READERS[suffix](path)
         except pa.ArrowException as cause:
             problem = _why(suffix, str(cause))
+        except (EOFError, zlib.error, OSError):
+            if path.suffix.lower() != GZIP:
+                raise
+            problem = "the file is not compressed by gzip, or is damaged. Compress it again."
     raise RecordError(problem, code="unreadable-table", service=name)
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix that tells a file's format: that before .gz, for formats that may be compressed.
+
+    Examples
+    --------
+    >>> suffix_of(Path("visits.CSV.gz")), suffix_of(Path("visits.parquet"))
+    ('.csv', '.parquet')
+    """
+    inner = Path(path.stem).suffix.lower()
+    return inner if path.suffix.lower() == GZIP and inner in COMPRESSED else path.suffix.lower()
+
+
+def stem_of(path: Path) -> str:
+    """Return a file's name without the suffixes of its format."""
+    return Path(path.stem).stem if suffix_of(path) != path.suffix.lower() else path.stem
+
+
+def _open(path: Path) -> Any:
+    """Open a file, compressed or not, for reading bytes."""
+    return gzip.open(path) if path.suffix.lower() == GZIP else path.open("rb")
 
 
 def _why(suffix: str, message: str) -> str:
@@ -57,7 +87,7 @@ def _why(suffix: str, message: str) -> str:
 
 def _read_csv(path: Path) -> pa.Table:
     """Read a CSV file with any usual separator, decimal sign and encoding; blank texts are missing, as numbers."""
-    with path.open("rb") as file:
+    with _open(path) as file:
         start = file.read(SAMPLE)
     encoding = "utf-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
     sample = start.decode("utf-8-sig" if encoding == "utf-8" else encoding, errors="replace")
@@ -80,13 +110,16 @@ def _read_csv(path: Path) -> pa.Table:
             table = csv.read_csv(path, read, parse, convert)
         except (UnicodeDecodeError, pa.ArrowException):
             return table
+    if all(map(NUMBER.fullmatch, table.column_names)):
+        problem = "the first line has numbers instead of column names, so its row would be lost. Write names above it."
+        raise RecordError(problem, code="unreadable-table", service=stem_of(path))
     return read_spellings(_without_blanks(table), "," if comma else ".")
 
 
 def _refuse_mixed(path: Path) -> None:
     """Refuse a file with lines in UTF-8 and lines that are not: read as one encoding, the same text would be two."""
     utf8, other = 0, 0
-    with path.open("rb") as file:
+    with _open(path) as file:
         for number, line in enumerate(file, 1):
             if not line.isascii():
                 try:
@@ -98,7 +131,7 @@ def _refuse_mixed(path: Path) -> None:
                 problem = (
                     f"line {utf8} is UTF-8, and line {other} is not: the file mixes encodings. Save all of it as UTF-8."
                 )
-                raise RecordError(problem, code="unreadable-table", service=path.stem)
+                raise RecordError(problem, code="unreadable-table", service=stem_of(path))
 
 
 def _without_blanks(table: pa.Table) -> pa.Table:
@@ -120,5 +153,7 @@ READERS: dict[str, Callable[[Path], pa.Table]] = {
     ".ndjson": lambda path: json.read_json(path),
 }
 """Readers by the suffix of the file's name."""
+
+GZIP, COMPRESSED = ".gz", (".csv", ".tsv", ".jsonl", ".ndjson")
 
 SUFFIXES = tuple(READERS)

@@ -17,8 +17,10 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
 RESERVED = frozenset({"slot", "channel", "code", "people", "rng", "progress", "round", "self", "tier"})
 
 
-def allowed_name(name: str, taken: Iterable[str] = ()) -> str:
+def allowed_name(name: str, taken: Iterable[str] = (), instead: str = "data") -> str:
     """Return a name as it is if it is allowed, else the nearest one that is allowed and not taken.
+
+    ``instead`` is the name where no letter and no digit is allowed, as in Greek or Chinese.
 
     Examples
     --------
@@ -26,10 +28,13 @@ def allowed_name(name: str, taken: Iterable[str] = ()) -> str:
     ('Hours_per_week', 'code_', '_2026_sales')
     >>> allowed_name("Größe"), allowed_name("prénom")
     ('Groe', 'prenom')
+    >>> allowed_name("年齢", instead="column_3")
+    'column_3'
     """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     cleaned = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_") if not NAME.match(name) else name
-    if not cleaned or cleaned[0].isdigit():
+    cleaned = cleaned or instead
+    if cleaned[0].isdigit():
         cleaned = f"_{cleaned}"
     cleaned = cleaned[:60]
     used = {other.lower() for other in taken} | RESERVED
@@ -49,5 +54,5 @@ def with_allowed_names(table: pa.Table) -> pa.Table:
         raise SchemaError(message, code="duplicate-name")
     names: list[str] = []
     for name in table.column_names:
-        names.append(allowed_name(name, names))
+        names.append(allowed_name(name, names, f"column_{len(names) + 1}"))
     return table if names == table.column_names else table.rename_columns(names)
