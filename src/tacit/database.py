@@ -178,8 +178,7 @@ class Database(AbstractContextManager["Database"]):
         refused = self._crowds.change(partial(self._engine.append, batches), [batch.table for batch in batches])
         self._watch.note_growth(batches)
         if progress is not None:
-            rows = sum(batch.rows for batch in batches)
-            progress(rows, rows)
+            progress(*[sum(batch.rows for batch in batches)] * 2)
         counts = zip(reports, batches, refused, strict=True)
         return {service: Loaded(batch.rows - count, count) for service, batch, count in counts}
 
@@ -216,9 +215,11 @@ class Database(AbstractContextManager["Database"]):
         """
         options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
         statement, explain = without_explain(text)
-        ask = partial(self.sql, **vars(options), consistent=consistent)
-        if not explain and (union := union_of(statement, parameters, ask, self._privacy_of, self.tables)) is not None:
-            return union
+        if not explain:
+            ask = partial(self.sql, **vars(options), consistent=consistent)
+            several = union_of(statement, parameters, ask, self._privacy_of, self.tables, self._questions, options)
+            if several is not None:
+                return several
         if not explain and not consistent:
             answer, rounds = self._cache.answer(self._answer, statement, parameters, options)
             return answer.with_privacy(self._crowds.note_answer(rounds))

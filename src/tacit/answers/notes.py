@@ -11,7 +11,7 @@ from tacit.estimate.estimate import Estimate
 from tacit.sql.bind import Bound
 from tacit.sql.domains import unknown_labels
 
-__all__ = ["meaning_notes", "tier_notes", "weak_notes"]
+__all__ = ["meaning_notes", "simultaneous_note", "tier_notes", "weak_notes"]
 
 
 MOST_NAMED = 8
@@ -43,6 +43,11 @@ def tier_notes(tiers: dict[str, float]) -> list[str]:
     return [f"the variance of the first estimate comes {shares} (docs/glossary.md#tier)"]
 
 
+def simultaneous_note(confidence: float) -> str:
+    """Return the note on intervals that hold together."""
+    return f"all intervals hold simultaneously at {confidence:.4g} (Bonferroni)"
+
+
 def meaning_notes(bound: Bound, people: People, options: Options) -> list[str]:
     """Return notes on what the answer covers beyond the text of the question."""
     notes = [*bound.notes(), *unknown_labels(bound.statement, [round_.labels for round_ in people.rounds])]
@@ -55,7 +60,7 @@ def meaning_notes(bound: Bound, people: People, options: Options) -> list[str]:
     if chosen or any(not bound.is_key(key[0]) for key in selection.order):
         notes.append("rows were selected or sorted by noisy estimates: extremes look more extreme than they are")
     if options.simultaneous:
-        notes.append(f"all intervals hold simultaneously at {options.confidence:.4g} (Bonferroni)")
+        notes.append(simultaneous_note(options.confidence))
     if options.superpopulation:
         notes.append("errors treat the people as a sample from a larger population (docs/glossary.md#interval)")
     return notes

@@ -12,10 +12,19 @@ from tacit.estimate.answer import Options
 from tacit.estimate.estimate import Choice, Estimate, t_quantile
 from tacit.sql.bind import Bound
 from tacit.sql.composite import Column, Composite
-from tacit.sql.formula import Formula
+from tacit.sql.formula import After, Formula
 from tacit.sql.modes import Mode
 
-__all__ = ["PendingComposite", "PendingEstimate", "Row", "after", "finish", "pending_of", "possible_notes"]
+__all__ = [
+    "PendingComposite",
+    "PendingEstimate",
+    "Row",
+    "after",
+    "apply_after",
+    "finish",
+    "pending_of",
+    "possible_notes",
+]
 
 MOST_COMPARED, MOST_NAMED = 1_000, 12
 """Maximum rows compared to find those that could be among the first, and maximum names in a note."""
@@ -26,13 +35,16 @@ Row = tuple[tuple[Any, ...], list[Any]]
 
 def after(formula: Formula, estimate: Estimate) -> Estimate:
     """Apply a formula's outer function to the finished estimate of its inner formula."""
-    if formula.after is None:
-        return estimate
-    ends = formula.after.ends
+    return estimate if formula.after is None else apply_after(formula.after, estimate)
+
+
+def apply_after(function: After, estimate: Estimate) -> Estimate:
+    """Apply a function to a finished estimate."""
+    ends = function.ends
     low, high = ends(estimate.low, estimate.high)
-    slope = abs(formula.after.slope(estimate.value))
-    error = math.hypot(slope * estimate.error, formula.after.blur) if estimate.error else 0.0
-    value = formula.after.value(estimate.value)
+    slope = abs(function.slope(estimate.value))
+    error = math.hypot(slope * estimate.error, function.blur) if estimate.error else 0.0
+    value = function.value(estimate.value)
     interval = min(low, value), max(high, value)
 
     def shift() -> float:

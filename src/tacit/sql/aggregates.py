@@ -11,7 +11,7 @@ from typing import Literal
 from sqlglot import exp
 
 from tacit.contract.schema import Public
-from tacit.errors import BindError, UnsupportedSqlError
+from tacit.errors import BindError, QueryError, UnsupportedSqlError
 from tacit.sql.cases import classes_of_case
 from tacit.sql.composite import Column, end_of, together, wrap
 from tacit.sql.covariances import COVARIANCES, covariance
@@ -309,12 +309,30 @@ def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
         first, second = left * right_present, right * left_present
         return (first + second if isinstance(node, exp.Add) else first - second), present
     if isinstance(node, exp.Case):
-        value, present = Total(()), Total(())
-        for result, chosen in classes_of_case(scope, node):
-            branch, branch_present = _expression(scope, result) if result is not None else (Total(()), Total(()))
-            value, present = value + chosen * branch, present + chosen * branch_present
-        return value, present
+        return _case(scope, node)
     return tabulate(scope, node, "unsupported-expression").measure(node)
+
+
+def _case(scope: Scope, node: exp.Case) -> tuple[Total, Total]:
+    try:
+        return _branches(scope, node)
+    except QueryError as refusal:
+        if refusal.code not in UNDEFINED or not is_sensitive(scope, node):
+            raise
+    return tabulate(scope, node, "unsupported-expression").measure(node)
+
+
+UNDEFINED = ("divides-by-zero", "wrong-constant")
+"""Refusals of expressions that are not defined everywhere: CASE may compute them where they are."""
+
+
+def _branches(scope: Scope, node: exp.Case) -> tuple[Total, Total]:
+    """Return the value of CASE, and the total that counts where it is not NULL, branch by branch."""
+    value, present = Total(()), Total(())
+    for result, chosen in classes_of_case(scope, node):
+        branch, branch_present = _expression(scope, result) if result is not None else (Total(()), Total(()))
+        value, present = value + chosen * branch, present + chosen * branch_present
+    return value, present
 
 
 def _too_large(scope: Scope, node: exp.Expr) -> UnsupportedSqlError:

@@ -63,10 +63,12 @@ def _differing(node: exp.DateDiff, read: Read) -> Function:
 
 
 def _format(node: exp.TimeToStr, read: Read) -> Function:
-    pattern = node.args["format"]
+    day, pattern = node.this, node.args["format"]
+    if isinstance(day, exp.Literal) and day.is_string:  # STRFTIME('%Y-%m', day)
+        day, pattern = pattern, day
     if not isinstance(pattern, exp.Literal):
         raise NotScalar(node)
-    return strict(lambda day: day.strftime(str(pattern.this)), read(node.this))
+    return strict(lambda value: scalars.as_day(value).strftime(str(pattern.this)), read(day))
 
 
 def constant_interval(node: exp.Expr) -> tuple[int, str] | None:
@@ -120,6 +122,8 @@ DATE_FUNCTIONS: dict[type[exp.Expr], Maker] = {
     exp.Week: _part("week"),
     exp.WeekOfYear: _part("week"),
     exp.Day: _part("day"),
+    exp.Hour: _part("hour"),
+    exp.Minute: _part("minute"),
     exp.DayOfWeek: _part("dow"),
     exp.DayOfWeekIso: _part("isodow"),
     exp.DayOfYear: _part("doy"),

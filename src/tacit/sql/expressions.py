@@ -53,6 +53,14 @@ ARGUMENTS = frozenset(
         "month",
         "day",
         "fill_pattern",
+        "from_",
+        "group",
+        "modifiers",
+        "null_if_pos_overflow",
+        "position",
+        "single_replace",
+        "substr",
+        "times",
     }
 )
 """Arguments of nodes that functions use, and marks of the parser; nodes with other arguments are refused."""

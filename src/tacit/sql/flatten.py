@@ -144,7 +144,10 @@ def _merge(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, t
     if aggregates and (joined or averaged) and (merged := merge_per_person(outer, holder, inner)):
         return merged
     if aggregates and joined:
-        message = "A subquery with aggregates can be joined only for SUM and AVG of what each person has. Ask it alone."
+        message = (
+            "A subquery with aggregates can be joined for SUM and AVG of what each person has, or with other groups by "
+            "= on their columns, without aggregates or windows around. Ask it alone."
+        )
         raise refuse_subquery(message, holder, text)
     outputs, starred = outputs_of(inner, text)
     if not aggregates:

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import math
 import operator
-import re
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any
 
-import pyarrow as pa
 from sqlglot import exp
 
 from tacit.sql import scalars
 from tacit.sql.date_functions import DATE_FUNCTIONS, Maker, Read, date_of, unit_of
 from tacit.sql.dates import PARTS, midnight
 from tacit.sql.scalars import Function, NotScalar, alike, compare_values, connect, strict, truth
-from tacit.tables.compute import pc
+from tacit.sql.text_functions import TEXT_FUNCTIONS, as_text
 
-__all__ = ["FUNCTIONS", "by_name", "is_like"]
-
-LONGEST_TEXT = 1_000
-"""Maximum characters of a text that a function lengthens."""
-
-LONGEST_PATTERN = 200
-"""Maximum characters of a regular expression."""
+__all__ = ["FUNCTIONS", "by_name"]
 
 
 def _unary(function: Callable[[Any], Any]) -> Maker:
@@ -33,6 +24,18 @@ def _unary(function: Callable[[Any], Any]) -> Maker:
 
 def _binary(function: Callable[[Any, Any], Any]) -> Maker:
     return lambda node, read: strict(function, read(node.this), read(node.expression))
+
+
+def _where_defined(function: Callable[..., float]) -> Callable[..., float]:
+    """Return a function of numbers that says where it is not defined, as a root of a negative number."""
+
+    def evaluate(*numbers: Any) -> float:
+        try:
+            return function(*numbers)
+        except ValueError:
+            raise FloatingPointError from None
+
+    return evaluate
 
 
 def _not(node: exp.Not, read: Read) -> Function:
@@ -77,66 +80,6 @@ def _distinct(node: exp.Expr, read: Read) -> Function:
     return evaluate
 
 
-def is_like(text: str, pattern: str) -> bool:
-    """Return whether a text matches a LIKE pattern, in time at most proportional to the product of their lengths.
-
-    Examples
-    --------
-    >>> is_like("teacher", "t%_er"), is_like("teacher", "%each"), is_like("", "%")
-    (True, False, True)
-    """
-    place = mark = start = 0
-    after = -1
-    while place < len(text):
-        if mark < len(pattern) and pattern[mark] == "%":
-            after, start, mark = mark, place, mark + 1
-        elif mark < len(pattern) and pattern[mark] in ("_", text[place]):
-            place, mark = place + 1, mark + 1
-        elif after >= 0:  # the last % matches one more character
-            start += 1
-            place, mark = start, after + 1
-        else:
-            return False
-    return not pattern[mark:].strip("%")
-
-
-def _like(node: exp.Expr, read: Read) -> Function:
-    pattern = node.expression
-    if not isinstance(pattern, exp.Literal) or not pattern.is_string:
-        raise NotScalar(pattern)
-    wanted, lower = str(pattern.this), isinstance(node, exp.ILike)
-    wanted = wanted.lower() if lower else wanted
-    negated = bool(node.args.get("negate"))
-
-    def matches(value: Any) -> bool:
-        if not isinstance(value, str):
-            raise TypeError
-        return is_like(value.lower() if lower else value, wanted) is not negated
-
-    return strict(matches, read(node.this))
-
-
-def _matching(node: exp.Expr, read: Read) -> Function:
-    """Return whether a regular expression matches a text; the library takes time proportional to the text."""
-    pattern = node.expression
-    if not isinstance(pattern, exp.Literal) or not pattern.is_string or len(str(pattern.this)) > LONGEST_PATTERN:
-        raise NotScalar(node)
-    is_full_match = not isinstance(node, exp.RegexpLike)
-    wanted = f"^(?:{pattern.this})$" if is_full_match else str(pattern.this)
-
-    def matches(value: Any) -> bool:
-        if not isinstance(value, str):
-            raise TypeError
-        return bool(pc.match_substring_regex(pa.scalar(value), wanted).as_py())
-
-    try:
-        matches("")
-    except pa.ArrowInvalid:
-        raise NotScalar(node) from None
-
-    return strict(matches, read(node.this))
-
-
 def _coalesce(node: exp.Coalesce, read: Read) -> Function:
     parts = [read(node.this), *map(read, node.expressions)]
     return lambda row: next((value for part in parts if (value := part(row)) is not None), None)
@@ -166,79 +109,19 @@ def _round(node: exp.Round, read: Read) -> Function:
     return strict(scalars.round_half_away, read(node.this), read(digits) if digits is not None else lambda _: 0)
 
 
-def _trim(node: exp.Trim, read: Read) -> Function:
-    if node.args.get("expression"):
-        raise NotScalar(node)
-    return strict(lambda text: str(text).strip(" "), read(node.this))
-
-
-def _substring(node: exp.Substring, read: Read) -> Function:
-    start, length = node.args.get("start"), node.args.get("length")
-    if start is None:
-        raise NotScalar(node)
-
-    def cut(text: Any, start: Any, count: Any) -> str:
-        first = int(start) - 1 if start >= 0 else len(str(text)) + int(start)  # negative: from the end
-        ends = sorted((first, first + int(count)))
-        return str(text)[max(0, ends[0]) : max(0, ends[1])]
-
-    return strict(cut, read(node.this), read(start), read(length) if length else lambda _: 2**31)
-
-
-def _side(node: exp.Left | exp.Right, read: Read) -> Function:
-    left = isinstance(node, exp.Left)
-
-    def cut(text: str, count: int) -> str:
-        length = count if count >= 0 else max(0, len(text) + count)
-        return text[:length] if left else text[len(text) - min(length, len(text)) :]
-
-    return strict(cut, read(node.this), read(node.expression))
-
-
-def _replace(node: exp.Replace, read: Read) -> Function:
-    after = node.args.get("replacement") or exp.Literal.string("")
-    arguments = (read(node.this), read(node.expression), read(after))
-    return strict(lambda text, old, new: str(text).replace(old, new) if old else str(text), *arguments)
-
-
-def _split(node: exp.SplitPart, read: Read) -> Function:
-    def part(text: Any, mark: Any, place: Any) -> str:
-        parts = str(text).split(mark) if mark else [str(text)]
-        index = int(place) - 1 if place > 0 else len(parts) + int(place)
-        return parts[index] if 0 <= index < len(parts) else ""
-
-    mark, place = node.args.get("delimiter"), node.args.get("part_index")
-    if mark is None or place is None:
-        raise NotScalar(node)
-    return strict(part, read(node.this), read(mark), read(place))
-
-
-def _pad(node: exp.Pad, read: Read) -> Function:
-    left, filling = bool(node.args.get("is_left")), node.args.get("fill_pattern")
-    if filling is None:
-        raise NotScalar(node)
-
-    def pad(text: Any, count: Any, mark: Any) -> str:
-        missing = max(0, min(int(count), LONGEST_TEXT) - len(str(text)))
-        more = (str(mark) * (missing + 1))[:missing]
-        return (more + str(text) if left else str(text) + more)[: int(count)]
-
-    return strict(pad, read(node.this), read(node.expression), read(filling))
+def _logarithm(node: exp.Log, read: Read) -> Function:
+    """Return LOG(x), to base 10, or LOG(base, x)."""
+    if not node.expression:
+        return strict(_where_defined(math.log10), read(node.this))
+    to_base = {"10": math.log10, "2": math.log2}.get(node.this.name)
+    if to_base is not None:
+        return strict(_where_defined(to_base), read(node.expression))
+    quotient = _where_defined(lambda base, value: math.log(value) / math.log(base))
+    return strict(quotient, read(node.this), read(node.expression))
 
 
 def _bits(function: Callable[[int, int], int]) -> Maker:
     return _binary(lambda left, right: function(operator.index(left), operator.index(right)))
-
-
-def _concat(node: exp.Concat, read: Read) -> Function:
-    parts = [read(item) for item in node.expressions]
-    return lambda row: "".join(as_text(value) for part in parts if (value := part(row)) is not None)
-
-
-def as_text(value: Any) -> str:
-    """Return a value as text."""
-    text = str(float(value) if isinstance(value, Fraction) else value)
-    return text.lower() if isinstance(value, bool) else text
 
 
 def _to_integer(value: Any) -> int:
@@ -287,13 +170,14 @@ def by_name(node: exp.Anonymous, read: Read) -> Function:
 
 FUNCTIONS: dict[type[exp.Expr], Maker] = {
     **DATE_FUNCTIONS,
+    **TEXT_FUNCTIONS,
     exp.Add: _binary(scalars.total),
     exp.Sub: _binary(scalars.difference),
     exp.Mul: _binary(scalars.product),
     exp.Div: _binary(scalars.divide),
     exp.IntDiv: _binary(scalars.whole_part),
     exp.Mod: _binary(scalars.remainder),
-    exp.Pow: _binary(lambda left, right: math.pow(left, right)),
+    exp.Pow: _binary(_where_defined(math.pow)),
     exp.Neg: _unary(operator.neg),
     exp.Not: _not,
     exp.Between: _between,
@@ -301,11 +185,6 @@ FUNCTIONS: dict[type[exp.Expr], Maker] = {
     exp.Is: _is,
     exp.NullSafeEQ: _distinct,
     exp.NullSafeNEQ: _distinct,
-    exp.Like: _like,
-    exp.ILike: _like,
-    exp.RegexpLike: _matching,
-    exp.RegexpFullMatch: _matching,
-    exp.SimilarTo: _matching,
     exp.Coalesce: _coalesce,
     exp.Nullif: _nullif,
     exp.Greatest: _extreme(max),
@@ -316,29 +195,13 @@ FUNCTIONS: dict[type[exp.Expr], Maker] = {
     exp.Ceil: _unary(lambda value: float(math.ceil(value))),
     exp.Trunc: _unary(lambda value: value if isinstance(value, int) else float(math.trunc(value))),
     exp.Sign: _unary(lambda value: (value > 0) - (value < 0)),
-    exp.Sqrt: _unary(math.sqrt),
-    exp.Ln: _unary(math.log),
+    exp.Sqrt: _unary(_where_defined(math.sqrt)),
+    exp.Ln: _unary(_where_defined(math.log)),
+    exp.Log: _logarithm,
     exp.Exp: _unary(math.exp),
-    exp.Upper: _unary(lambda text: str(text).upper()),
-    exp.Lower: _unary(lambda text: str(text).lower()),
-    exp.Length: _unary(len),
-    exp.Trim: _trim,
-    exp.Substring: _substring,
-    exp.Left: _side,
-    exp.Right: _side,
-    exp.Replace: _replace,
-    exp.SplitPart: _split,
-    exp.Pad: _pad,
-    exp.Initcap: _unary(lambda text: re.sub(r"[^\W_]+", lambda word: word[0].capitalize(), str(text))),
-    exp.Reverse: _unary(lambda text: str(text)[::-1]),
     exp.BitwiseAnd: _bits(operator.and_),
     exp.BitwiseOr: _bits(operator.or_),
     exp.BitwiseXor: _bits(operator.xor),
-    exp.Concat: _concat,
-    exp.DPipe: _binary(lambda left, right: as_text(left) + as_text(right)),
-    exp.EndsWith: _binary(lambda text, end: str(text).endswith(end)),
-    exp.StartsWith: _binary(lambda text, start: str(text).startswith(start)),
-    exp.Contains: _binary(lambda text, part: part in str(text)),
     exp.Cast: _cast,
     exp.TryCast: _cast,
 }

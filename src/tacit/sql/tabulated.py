@@ -144,7 +144,13 @@ def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
     except ZeroDivisionError:
         message = f"{brief_sql(node)} divides by zero for some values. Write NULLIF(…, 0) around the divisor."
         raise scope.refusal(message, node, "divides-by-zero") from None
-    except (TypeError, ValueError, KeyError, OverflowError, AttributeError):
+    except ArithmeticError:
+        message = (
+            f"{brief_sql(node)} is not defined for some values, or is too large. Leave them out with "
+            "CASE WHEN … THEN … END, for example of values above 0."
+        )
+        raise BindError(message, code="wrong-constant", text=scope.text, span=span_of(node)) from None
+    except (TypeError, ValueError, KeyError, AttributeError):
         message = (
             f"{brief_sql(node)} mixes types of values. Compare numbers with numbers, dates with dates, text with text."
         )

@@ -70,3 +70,6 @@ SELECT COUNT(*) AS n FROM events WHERE day >= (CURRENT_DATE - INTERVAL '13 days'
 SELECT COUNT(*) AS n FROM events WHERE date_diff('day', day, current_date) <= 12 -- the clock
 SELECT status, COUNT(*) AS n FROM events WHERE status BETWEEN 300 AND 499 GROUP BY status
 SELECT COUNT(*) AS n FROM events WHERE status > '300' AND status <> '404'
+SELECT hour(ts) AS h, minute(ts) AS m, weekday(ts) AS w, COUNT(*) AS n FROM events WHERE hour(ts) BETWEEN 8 AND 10 GROUP BY ALL
+SELECT yearweek(day) AS yw, isoyear(day) AS y, COUNT(*) AS n FROM events GROUP BY ALL
+SELECT strftime(ts, '%Y-%m-%d %H:00') AS k, strftime('%H', ts) AS h, COUNT(*) AS n FROM events GROUP BY ALL

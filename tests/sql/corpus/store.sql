@@ -21,8 +21,8 @@ WITH src_orders AS (SELECT * FROM orders), stg AS (SELECT user_id, amount, categ
 WITH monthly AS (SELECT date_trunc('month', ordered_on) AS m, SUM(amount) AS rev FROM orders GROUP BY 1) SELECT m, rev, rev - LAG(rev) OVER (ORDER BY m) AS growth FROM monthly ORDER BY m
 WITH monthly AS (SELECT date_trunc('month', ordered_on) AS m, SUM(amount) AS rev FROM orders GROUP BY 1) SELECT m, rev, 100.0 * (rev - LAG(rev) OVER (ORDER BY m)) / LAG(rev) OVER (ORDER BY m) AS pct FROM monthly ORDER BY m
 WITH this_year AS (SELECT COUNT(*) AS n FROM users WHERE signup_date >= '2025-01-01'), last_year AS (SELECT COUNT(*) AS n FROM users WHERE signup_date < '2025-01-01') SELECT this_year.n AS now, last_year.n AS before, this_year.n * 1.0 / last_year.n AS ratio FROM this_year, last_year
-!unsupported-subquery WITH y25 AS (SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) AS n FROM users WHERE EXTRACT(YEAR FROM signup_date) = 2025 GROUP BY 1), y24 AS (SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) AS n FROM users WHERE EXTRACT(YEAR FROM signup_date) = 2024 GROUP BY 1) SELECT y25.mon, y25.n AS this_year, y24.n AS last_year FROM y25 JOIN y24 USING (mon) ORDER BY 1
-!unsupported-subquery WITH y25 AS (SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) AS n FROM users WHERE EXTRACT(YEAR FROM signup_date) = 2025 GROUP BY 1), y24 AS (SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) AS n FROM users WHERE EXTRACT(YEAR FROM signup_date) = 2024 GROUP BY 1) SELECT a.mon, a.n, b.n AS prev, (a.n - b.n) * 100.0 / b.n AS yoy FROM y25 a JOIN y24 b ON a.mon = b.mon
+WITH y25 AS (SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) AS n FROM users WHERE EXTRACT(YEAR FROM signup_date) = 2025 GROUP BY 1), y24 AS (SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) AS n FROM users WHERE EXTRACT(YEAR FROM signup_date) = 2024 GROUP BY 1) SELECT y25.mon, y25.n AS this_year, y24.n AS last_year FROM y25 JOIN y24 USING (mon) ORDER BY 1
+WITH y25 AS (SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) AS n FROM users WHERE EXTRACT(YEAR FROM signup_date) = 2025 GROUP BY 1), y24 AS (SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) AS n FROM users WHERE EXTRACT(YEAR FROM signup_date) = 2024 GROUP BY 1) SELECT a.mon, a.n, b.n AS prev, (a.n - b.n) * 100.0 / b.n AS yoy FROM y25 a JOIN y24 b ON a.mon = b.mon
 SELECT EXTRACT(MONTH FROM signup_date) AS mon, COUNT(*) FILTER (WHERE EXTRACT(YEAR FROM signup_date) = 2025) AS y25, COUNT(*) FILTER (WHERE EXTRACT(YEAR FROM signup_date) = 2024) AS y24 FROM users GROUP BY 1 ORDER BY 1
 SELECT COUNT(*) AS n FROM users WHERE signup_date >= now() - interval '30 days' -- the clock
 SELECT COUNT(*) AS n FROM users WHERE signup_date >= CURRENT_DATE - 30 -- the clock
@@ -238,6 +238,23 @@ SELECT p.brand, COUNT(*) AS n FROM products p RIGHT JOIN orders o USING (sku) GR
 SELECT time_bucket('7 days', ordered_on) AS week, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 1
 SELECT COUNT(*) AS n FROM orders WHERE payment IS NOT NULL AND (payment <> '' OR payment IS NULL)
 SELECT COUNT(*) AS n FROM orders WHERE payment NOT IN ('', 'card')
+<<<<<<< HEAD
 SELECT "t1"."country", COUNT(*) AS "n", COUNT(DISTINCT "t1"."user_id") AS u FROM (SELECT * FROM "users" AS "t0" WHERE "t0"."plan" = 'pro') AS "t1" GROUP BY 1
 SELECT "t2"."country", COUNT(*) AS "n" FROM (SELECT * FROM (SELECT * FROM "users" AS "t0" WHERE "t0"."plan" = 'pro') AS "t1" WHERE "t1"."country" <> 'DE') AS "t2" GROUP BY 1
 SELECT t4.country, SUM(t4.amount) AS s FROM (SELECT * FROM (SELECT t0.*, t1.amount, t1.returned FROM users AS t0 INNER JOIN orders AS t1 ON t0.user_id = t1.user_id) AS t3 WHERE t3.returned = false) AS t4 GROUP BY 1
+=======
+-- Joins of groups: each subquery is answered, and rows with equal groups are put together.
+WITH u AS (SELECT country, COUNT(*) AS people FROM users GROUP BY country), o AS (SELECT country, SUM(amount) AS spent FROM users JOIN orders USING (user_id) GROUP BY country) SELECT u.country, people, spent, spent / people AS each FROM u JOIN o ON o.country = u.country ORDER BY each DESC
+SELECT a.country, a.n, b.n AS pros, ROUND(100.0 * b.n / NULLIF(a.n, 0), 1) AS pct FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY country) a LEFT JOIN (SELECT country, COUNT(*) AS n FROM users WHERE plan = 'pro' GROUP BY country) b USING (country) ORDER BY pct DESC
+WITH d AS (SELECT ordered_on, COUNT(*) AS n FROM orders GROUP BY ordered_on) SELECT x.ordered_on, x.n, y.n AS before, x.n - y.n AS more FROM d x LEFT JOIN d y ON y.ordered_on = x.ordered_on - INTERVAL 1 DAY ORDER BY x.ordered_on
+WITH d AS (SELECT ordered_on, COUNT(*) AS n FROM orders GROUP BY ordered_on) SELECT x.ordered_on, COALESCE(y.n, 0) AS week_later FROM d x, d y WHERE y.ordered_on = x.ordered_on + 7 AND x.n > 10 ORDER BY week_later DESC, 1 LIMIT 5
+SELECT * FROM (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) a JOIN (SELECT plan, AVG(age) AS age FROM users GROUP BY plan) b USING (plan) ORDER BY plan DESC
+SELECT COALESCE(a.platform, b.platform) AS platform, a.n, b.n AS m FROM (SELECT platform, COUNT(*) AS n FROM users WHERE platform <> 'web' GROUP BY platform) a FULL JOIN (SELECT platform, COUNT(*) AS n FROM users WHERE platform <> 'ios' GROUP BY platform) b ON a.platform = b.platform ORDER BY 1
+SELECT x.category, x.m, y.m AS kept FROM (SELECT category, MEDIAN(amount) AS m FROM orders GROUP BY category) x JOIN (SELECT category, MEDIAN(amount) AS m FROM orders WHERE NOT returned GROUP BY category) y ON x.category = y.category
+!unsupported-subquery SELECT a.country FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY country) a JOIN (SELECT country, COUNT(*) AS n FROM users GROUP BY country) b ON a.n = b.n
+!unsupported-subquery SELECT a.country FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY country) a JOIN (SELECT country, COUNT(*) AS n FROM users GROUP BY country) b ON a.country <> b.country
+!unsupported-subquery SELECT a.plan FROM (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) a JOIN (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) b USING (plan) WHERE a.plan > 'free'
+!unsupported-subquery SELECT SUM(a.n) AS n FROM (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) a JOIN (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) b USING (plan)
+!ambiguous-column SELECT n FROM (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) a JOIN (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) b USING (plan)
+!unknown-column SELECT a.k FROM (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) a JOIN (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) b USING (plan)
+>>>>>>> c280bdc1 (Answer joins of groups, LIKE ESCAPE, and more functions of text)

@@ -338,3 +338,18 @@ SELECT IF(width AND NOT duration, 'left', 'other') AS k, COUNT(*) AS n FROM hits
 !not-a-condition SELECT COUNT(*) AS n FROM hits WHERE region OR visits_before
 !not-a-condition SELECT SUM(CASE WHEN engine THEN 1 ELSE 0 END) AS n FROM hits
 !not-a-condition SELECT os, COUNT(*) FILTER (WHERE engine) AS n FROM hits GROUP BY os
+-- More functions of text and numbers, and CASE of what is not defined everywhere.
+SELECT COUNT(*) AS n FROM hits WHERE os LIKE 'i!os' ESCAPE '!' OR engine LIKE '%!_%' ESCAPE '!'
+SELECT COUNT(*) AS n FROM hits WHERE NOT engine ILIKE 'GOO$gle' ESCAPE '$' OR channel_name NOT LIKE 'a%' ESCAPE '#'
+!unsupported-condition SELECT COUNT(*) AS n FROM hits WHERE os LIKE 'ios!' ESCAPE '!'
+SELECT STRPOS(os, 'n') AS p, POSITION('d' IN os) AS q, COUNT(*) AS n FROM hits GROUP BY ALL
+SELECT CONCAT_WS('-', os, engine, NULL) AS k, TRANSLATE(os, 'iox', 'IO') AS t, REPEAT(region, 2) AS r, COUNT(*) AS n FROM hits GROUP BY ALL
+SELECT LTRIM(os, 'il') AS a, RTRIM(os, 'xs') AS b, TRIM(BOTH 'ls' FROM os) AS c, TRIM(engine) AS d, COUNT(*) AS n FROM hits GROUP BY ALL
+SELECT REGEXP_REPLACE(os, '[aeiou]', '_') AS a, REGEXP_REPLACE(os, '([aeiou])', '<\1>', 'g') AS b, COUNT(*) AS n FROM hits GROUP BY ALL
+SELECT REGEXP_EXTRACT(os, 'i.') AS a, REGEXP_EXTRACT(engine, '(o+)(.)', 2) AS b, REGEXP_EXTRACT(channel_name, '^(a|m)') AS c, COUNT(*) AS n FROM hits GROUP BY ALL
+SELECT AVG(LOG(duration + 1)) AS a, SUM(LOG2(width + 1)) AS b, AVG(LOG10(visits_before + 1)) AS c FROM hits
+SELECT AVG(CASE WHEN duration > 0 THEN LN(duration) END) AS a, SUM(CASE WHEN width = 0 THEN 0 ELSE duration / width END) AS b FROM hits
+!wrong-constant SELECT AVG(LN(duration)) AS a FROM hits
+!wrong-constant SELECT AVG(SQRT(width - 5)) AS a FROM hits
+SELECT REGR_COUNT(duration, width) AS n, REGR_AVGX(duration, width) AS x, REGR_AVGY(duration, width) AS y, REGR_SXX(duration, width) AS sxx, REGR_SYY(duration, width) AS syy, REGR_SXY(duration, width) AS sxy FROM hits
+SELECT os, REGR_INTERCEPT(duration, width) AS c, REGR_R2(duration, width) AS r FROM hits GROUP BY os

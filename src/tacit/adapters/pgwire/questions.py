@@ -17,7 +17,7 @@ from tacit.adapters.pgwire.catalog.facts import COLUMN_TYPES, oid_of_type, type_
 from tacit.adapters.pgwire.statements import tokens_of
 from tacit.adapters.pgwire.values import type_of_value
 from tacit.answers.labels import names_of
-from tacit.answers.unions import questions_in
+from tacit.answers.unions import columns_of_join, questions_in
 from tacit.contract.schema import Public
 from tacit.database import Database
 from tacit.errors import ParseError, UnsupportedSqlError
@@ -289,6 +289,11 @@ def columns_of(database: Database, text: str, parameters: Sequence[Any]) -> list
     if not several:  # a question about tables, which is cheap to answer
         return _columns_of_answer(database.sql(plain, parameters=parameters))
     described = [_columns_of_one(database, question, values) for question, values in several]
+    pairs = [[(column.name, column.type) for column in columns] for columns in described]
+    joined = columns_of_join(plain, parameters, pairs, PARTS)
+    if joined is not None:
+        ends = {name + part for name, _ in joined for part in PARTS if part}
+        return [AnswerColumn(name, kind, is_listed=name not in ends) for name, kind in joined]
     if len({len(columns) for columns in described}) > 1:
         message = "All parts of UNION ALL need the same columns: estimates under estimates, groups under groups."
         raise UnsupportedSqlError(message, code="unsupported-union", text=text)
