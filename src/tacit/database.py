@@ -281,10 +281,9 @@ class Database(AbstractContextManager["Database"]):
         service, method : str, optional
             Needed if several services have reports (`synthesize_people` joins them); as for `marginal`.
         """
-        declared = self._fitting.tables.service_of((), service)
-        name, has_public = declared.name, bool(declared.public) and declared.one_to_one
-        if has_public and method is None and self._catalog.newest_design(name) is None:
-            return self.synthesize_people(rows, [name], seed=seed)[name]
+        asked = self._fitting.tables.service_of((), service)
+        if asked.public and asked.one_to_one and method is None and self._catalog.newest_design(asked.name) is None:
+            return self.synthesize_people(rows, [asked.name], seed=seed)[asked.name]
         self._crowds.note_answer([tier for tier, _ in self.newest_tiers((), service)])
         return self._fitting.tables.synthesize(rows, seed=seed, service=service, method=method)
 
