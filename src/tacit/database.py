@@ -281,9 +281,9 @@ class Database(AbstractContextManager["Database"]):
         service, method : str, optional
             Needed if several services have reports (`synthesize_people` joins them); as for `marginal`.
         """
-        asked = self._fitting.tables.service_of((), service)
-        if asked.public and asked.one_to_one and method is None and self._catalog.newest_design(asked.name) is None:
-            return self.synthesize_people(rows, [asked.name], seed=seed)[asked.name]
+        known = self._fitting.tables.service_of((), service)
+        if known.public and known.one_to_one and method is None and self._catalog.newest_design(known.name) is None:
+            return self.synthesize_people(rows, [known.name], seed=seed)[known.name]
         self._crowds.note_answer([tier for tier, _ in self.newest_tiers((), service)])
         return self._fitting.tables.synthesize(rows, seed=seed, service=service, method=method)
 

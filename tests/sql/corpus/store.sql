@@ -238,11 +238,9 @@ SELECT p.brand, COUNT(*) AS n FROM products p RIGHT JOIN orders o USING (sku) GR
 SELECT time_bucket('7 days', ordered_on) AS week, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 1
 SELECT COUNT(*) AS n FROM orders WHERE payment IS NOT NULL AND (payment <> '' OR payment IS NULL)
 SELECT COUNT(*) AS n FROM orders WHERE payment NOT IN ('', 'card')
-<<<<<<< HEAD
 SELECT "t1"."country", COUNT(*) AS "n", COUNT(DISTINCT "t1"."user_id") AS u FROM (SELECT * FROM "users" AS "t0" WHERE "t0"."plan" = 'pro') AS "t1" GROUP BY 1
 SELECT "t2"."country", COUNT(*) AS "n" FROM (SELECT * FROM (SELECT * FROM "users" AS "t0" WHERE "t0"."plan" = 'pro') AS "t1" WHERE "t1"."country" <> 'DE') AS "t2" GROUP BY 1
 SELECT t4.country, SUM(t4.amount) AS s FROM (SELECT * FROM (SELECT t0.*, t1.amount, t1.returned FROM users AS t0 INNER JOIN orders AS t1 ON t0.user_id = t1.user_id) AS t3 WHERE t3.returned = false) AS t4 GROUP BY 1
-=======
 -- Joins of groups: each subquery is answered, and rows with equal groups are put together.
 WITH u AS (SELECT country, COUNT(*) AS people FROM users GROUP BY country), o AS (SELECT country, SUM(amount) AS spent FROM users JOIN orders USING (user_id) GROUP BY country) SELECT u.country, people, spent, spent / people AS each FROM u JOIN o ON o.country = u.country ORDER BY each DESC
 SELECT a.country, a.n, b.n AS pros, ROUND(100.0 * b.n / NULLIF(a.n, 0), 1) AS pct FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY country) a LEFT JOIN (SELECT country, COUNT(*) AS n FROM users WHERE plan = 'pro' GROUP BY country) b USING (country) ORDER BY pct DESC
@@ -257,4 +255,3 @@ SELECT x.category, x.m, y.m AS kept FROM (SELECT category, MEDIAN(amount) AS m F
 !unsupported-subquery SELECT SUM(a.n) AS n FROM (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) a JOIN (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) b USING (plan)
 !ambiguous-column SELECT n FROM (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) a JOIN (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) b USING (plan)
 !unknown-column SELECT a.k FROM (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) a JOIN (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) b USING (plan)
->>>>>>> c280bdc1 (Answer joins of groups, LIKE ESCAPE, and more functions of text)
