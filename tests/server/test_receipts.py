@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+import tacit as tc
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here
 from tacit.client.tokens import sign
 from tacit.server.app import make_app
@@ -115,6 +116,34 @@ def test_a_service_is_told_of_its_own_slots_alone(place: Place) -> None:
     place.client.post(PATH, json=body_of(reports_of(0, 1), key=place.ingest))
     place.keys.create("till", ["ingest"], services=["orders"])
     assert place.taken("u-0", place.keys.create("till", ["sign"])) == ALL[1:]
+
+
+def test_who_reported_in_another_tier_is_told_so_before_drawing(place: Place) -> None:
+    """A wallet that was lost may come back with another choice of tier: its report would be refused once it is seen."""
+    gold, silver = (
+        tc.Collection(COLLECTION.schema, epsilon, round="r", tier=tier)
+        for tier, epsilon in (("gold", 4), ("silver", 2))
+    )
+    for tier in (gold, silver):
+        place.collector.publish(tier)
+    report = {"person": "u-0", "service": "users", "slot": 0, "codes": [0], "public": {"os": "i"}}
+    [stored] = place.collector.accept(gold.id, [report]).result()
+    assert stored == {"status": "stored"}
+
+    def taken(tier: tc.Collection, person: str, secret: str) -> Any:
+        token = sign(secret, collection=tier.id, person=person)
+        return place.asked(person, token, tier.id).json()["taken"]
+
+    place.keys.create("till", ["ingest"], services=["orders"])
+    till = place.keys.create("till", ["sign"])
+    assert taken(gold, "u-0", place.secret) == ALL[:1], "the other service of this tier is open"
+    assert taken(silver, "u-0", place.secret) == ALL
+    assert taken(silver, "u-0", till) == [], "it is not told who uses another service"
+    assert taken(silver, "u-1", place.secret) == []
+    forgotten = place.client.post(
+        "/v1/forget", json={"tacit": 1, "key": place.ingest, "person": "u-0", "collection": silver.id}
+    )
+    assert forgotten.json()["code"] == "nothing-to-delete", "deletions are of what was reported"
 
 
 def test_asking_is_limited_for_each_person(place: Place) -> None:

@@ -340,18 +340,19 @@ class Collector(Asking):
         return [service.name for service in self._published[collection].schema.services if service.name in services]
 
     def reported_slots(
-        self, collection: str, person: Person, services: Sequence[str] | None = ()
+        self, collection: str, person: Person, services: Sequence[str] | None = (), *, of_round: bool = False
     ) -> list[tuple[str, int]]:
         """Return the (service, slot) pairs, of some services or all, that accept no more reports of a person.
 
-        They have a report, or the person was deleted from them.
+        They have a report, or the person was deleted from them; or, of a round, has reported in another tier of it.
         """
         slots_taken = []
         for service in self.collection(collection).schema.services:
             if services and service.name not in services:
                 continue
             slots = self.inbox.slots(collection, service.name, person, service.sends)
-            if not slots and self.inbox.is_forgotten(collection, person, service.name):
+            in_other_tier = of_round and self.inbox.is_in_other_tier(collection, person, services or ())
+            if in_other_tier or (not slots and self.inbox.is_forgotten(collection, person, service.name)):
                 slots = list(range(service.sends))
             slots_taken += [(service.name, slot) for slot in slots]
         return slots_taken

@@ -18,7 +18,7 @@ __all__ = ["RECEIPTS"]
 
 
 async def receipts(server: Server, call: Call) -> Response:
-    """Return the slots that accept no more reports of a person."""
+    """Return the slots that accept no more reports of a person: a lost wallet may have drawn in another tier."""
     person, name = call.body.get("key"), call.body.get("collection")
     if not is_person(person):
         message = "key must be a person: text or a whole number."
@@ -29,7 +29,7 @@ async def receipts(server: Server, call: Call) -> Response:
     signer = _signer(server, call.body.get("token"), name, person)
     server.telling.take(signer, 1, person)
     services = server.keys.services_of(signer.name)
-    slots = await server.receipts.do(server.collector.reported_slots, name, person, services)
+    slots = await server.receipts.do(server.collector.reported_slots, name, person, services, of_round=True)
     return JSONResponse({"taken": [{"service": service, "slot": slot} for service, slot in slots]})
 
 

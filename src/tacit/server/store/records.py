@@ -363,6 +363,13 @@ class ReportRecords:
         with self._reading():
             return bool(self._store.any_forgotten and self._store.forgotten(traces))
 
+    def is_in_other_tier(self, collection: str, person: Person, services: Sequence[str]) -> bool:
+        """Return whether a person has reported to some services, or to any, in another tier of a collection's round."""
+        tiers, named = self._tiers(collection)[1:], self._places.items()
+        places = [place for (tier, name), (place, _) in named if tier in tiers and (not services or name in services)]
+        with self._reading():
+            return bool(self._store.with_reports((place, person) for place in places))
+
     def slots(self, collection: str, service: str, person: Person, sends: int) -> list[int]:
         """Return the slots of a person that have a report."""
         place = self._places[collection, service][0]
