@@ -73,6 +73,20 @@ def test_every_kind_of_table_gives_the_same_reports(tmp_path: Path) -> None:
         assert table["os"].to_pylist() == ["a", "b", "a"]
 
 
+def test_texts_of_polars_may_be_null() -> None:
+    """They arrive as views, of which Arrow cannot select."""
+    service = tc.Service("t", key="uid", attributes=[tc.Categorical("plan", ["a", "b"], null=True)])
+    rows = tc.Service("rows", key="uid", attributes=[tc.Categorical("item", ["k", "l"])], at_most=2, sends=1)
+    collection = tc.Collection(tc.Schema([service, rows]), 1.0)
+    columns = {"t": {"uid": ["x", "y"], "plan": ["a", None]}, "rows": {"uid": ["x", "x"], "item": ["k", "l"]}}
+    [plain, frames] = (
+        collection.encode({name: make(table) for name, table in columns.items()}, rng=insecure_rng(1))
+        for make in (pa.table, pl.DataFrame)
+    )
+    for name in columns:
+        assert frames[name].to_pydict() == plain[name].to_pydict()
+
+
 def test_one_record_is_a_table_of_one_row() -> None:
     record = {"uid": 7, "age": 30, "state": "CA", "os": "a"}
     one = COLLECTION.encode(users=record, rng=insecure_rng(1))["users"]

@@ -48,9 +48,11 @@ def as_arrow(name: str, source: Any) -> pa.Table:
 
 
 def _with_large_texts(table: pa.Table) -> pa.Table:
-    """Return a table whose dictionaries hold texts that Arrow can decode: those of polars are views."""
+    """Return a table whose texts Arrow can select and decode: those of polars are views."""
     for place, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type) and pa.types.is_string_view(field.type.value_type):
+        if pa.types.is_string_view(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(pa.large_string()))
+        elif pa.types.is_dictionary(field.type) and pa.types.is_string_view(field.type.value_type):
             chunks = [
                 pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
                 for chunk in table.column(place).chunks
