@@ -118,6 +118,28 @@ def test_an_answer_that_never_ends_is_given_up(part: str, monkeypatch: pytest.Mo
     assert seen == [Answered(0)]
 
 
+def test_what_waits_is_sent_although_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Apps send what waits when they end: from Python 3.12 on no thread can be started then."""
+
+    def fail(_: threading.Thread) -> None:
+        message = "can't create new thread at interpreter shutdown"
+        raise RuntimeError(message)
+
+    def answer(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(10_000)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer, args=(listening,))
+        thread.start()
+        monkeypatch.setattr(threading.Timer, "start", fail)
+        answered = Transport(f"http://127.0.0.1:{listening.getsockname()[1]}").post("/v1/receipts", "{}")
+        thread.join()
+    assert answered == Answered(200, b"{}")
+
+
 class Refusing(Collecting):
     """Refuses to delete one person, and takes everything else."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -153,16 +154,31 @@ def test_an_archive_that_would_fill_the_disk_is_refused_before_it_does(
     is_refused(pack(files, json.loads(archive["manifest.json"])), tmp_path, capsys, "unwritable-file")
 
 
+def test_a_disk_that_is_full_is_no_fault_of_the_archive(
+    archive: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There was space when it began, and others wrote meanwhile."""
+    files = {name: content for name, content in archive.items() if name != "manifest.json"}
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(shutil, "copyfileobj", fail)
+    is_refused(pack(files, json.loads(archive["manifest.json"])), tmp_path, capsys, "disk-full")
+
+
 def test_keys_that_were_revoked_since_are_revoked_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The archive is older than the revocation: without the newer log, it says that all of its keys are valid again."""
     store = tmp_path / "store"
     with collector_here(store) as collector:
         keys = Keys(store / "keys.json")
         stolen, kept = keys.create("shop", ["ingest"]), keys.create("analyst", ["query"])
+        typed = keys.create("till", ["ingest"])
         export_store(collector, tmp_path / "a.zip")
     digest = hashlib.sha256(stolen.encode()).hexdigest()
     assert main(["keys", str(store), "revoke", digest[:12]]) == 0
     log = Log(store / "log.db")
+    log.add("key-revoked", digest=hashlib.sha256(typed.encode()).hexdigest()[:9])  # what was typed, in earlier versions
     (tmp_path / "log.jsonl").write_text("".join(f"{line}\n" for line in log.lines()))
     log.close()
     words = ["import", str(tmp_path / "a.zip")]
@@ -170,13 +186,14 @@ def test_keys_that_were_revoked_since_are_revoked_again(tmp_path: Path, capsys: 
     assert main([*words, str(tmp_path / "plain")]) == 0
     assert "Its keys are valid again" in capsys.readouterr().out
     assert main([*words, str(tmp_path / "again"), "--deletions", str(tmp_path / "log.jsonl"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["keys_revoked_again"] == 1
+    assert json.loads(capsys.readouterr().out)["keys_revoked_again"] == 2
     restored = Keys(tmp_path / "again" / "keys.json")
     assert restored.check(kept, ["query"]).name == "analyst"
-    with pytest.raises(AccessError):
-        restored.check(stolen, ["ingest"])
+    for revoked in (stolen, typed):
+        with pytest.raises(AccessError):
+            restored.check(revoked, ["ingest"])
     later = Log(tmp_path / "again" / "log.db")
-    assert [entry["event"] for entry in later.read().entries][-2:] == ["restored", "key-revoked"]
+    assert [entry["event"] for entry in later.read().entries][-3:] == ["restored", "key-revoked", "key-revoked"]
     later.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import NamedTuple
@@ -12,8 +13,11 @@ from tacit.contract.hash_chain import read_chain
 from tacit.errors import UsageError
 from tacit.server.archive import restore
 from tacit.server.deletions import delete_again, revoke_again
+from tacit.server.keys import SHORTEST_DIGEST
 
 __all__ = ["run"]
+
+START = re.compile(f"[0-9a-f]{{{SHORTEST_DIGEST},64}}")
 
 
 class Since(NamedTuple):
@@ -71,13 +75,20 @@ def _since(path: Path) -> Since:
                 for scope, tombstones in details["tombstones"].items():
                     since.tombstones.setdefault(scope, set()).update(map(_hex, tombstones))
             elif entry["event"] == "key-revoked":
-                since.revoked.add(_hex(details["digest"]))
+                since.revoked.add(_start(details["digest"]))
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as cause:
         if isinstance(cause, UsageError):
             raise
         message = f"{path.name!r} cannot be read as a log."
         raise UsageError(message, code="no-log") from None
     return since
+
+
+def _start(text: str) -> str:
+    """Return the first digits of a key's digest, or raise; earlier versions logged as many as were typed."""
+    if not START.fullmatch(text):
+        raise ValueError
+    return text
 
 
 def _hex(text: str) -> str:

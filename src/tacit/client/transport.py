@@ -87,7 +87,8 @@ class Transport:
         try:
             connection.connect()
             sockets.append(connection.sock)  # which the connection forgets once the head of a response is there
-            deadline.start()
+            with contextlib.suppress(RuntimeError):  # no thread starts while the interpreter ends
+                deadline.start()
             headers = {"Content-Type": "text/plain;charset=UTF-8"} if body is not None else {}
             connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
             response = connection.getresponse()

@@ -25,6 +25,7 @@ from typing import Any
 
 from tacit.adapters.connect import connect
 from tacit.contract.hash_chain import Head, read_chain
+from tacit.engines.failures import REMEDIES, failure_code
 from tacit.errors import EngineError, OverloadedError, UsageError
 from tacit.server.collector import Collector
 from tacit.server.keys import KeyFile
@@ -52,6 +53,9 @@ FAILURES = (
     *(RuntimeError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
 )
 """What reading an archive raises that is damaged, or of another program: one with a password, or nested without end."""
+
+LACKS = ("disk-full", "out-of-memory", "too-many-files")
+"""Codes of failures to restore a sound archive."""
 
 
 def export_store(collector: Collector, target: Path, *, asker: str = "") -> None:
@@ -183,10 +187,8 @@ def _refusing() -> Iterator[None]:
     """Refuse an archive whose SQLite files fail."""
     try:
         yield
-    except sqlite3.Error as cause:
-        raise _archive_error(type(cause).__name__) from None
-    except OverloadedError as cause:
-        raise _archive_error(f"its log cannot be written, {cause.code}") from None
+    except (sqlite3.Error, OverloadedError) as cause:
+        raise _refusal(cause) from None
 
 
 def _workplace(target: Path) -> tempfile.TemporaryDirectory[str]:
@@ -218,7 +220,7 @@ def _unpack(archive: Path, work: Path) -> dict[str, Any]:
     except FAILURES as cause:
         if isinstance(cause, UsageError):
             raise
-        raise _archive_error(type(cause).__name__) from None
+        raise _refusal(cause) from None
     return manifest
 
 
@@ -245,6 +247,15 @@ def _check_space(size: int, work: Path) -> None:
     if size > free:
         message = f"The archive unpacks to {size:,} bytes, and {free:,} are free. Choose a folder on a larger disk."
         raise UsageError(message, code="unwritable-file")
+
+
+def _refusal(cause: Exception) -> UsageError:
+    """Return why an archive was not restored; what this machine lacks is no fault of the archive."""
+    code = cause.code if isinstance(cause, OverloadedError) else failure_code(cause)
+    if code in LACKS:
+        message = f"The archive cannot be restored here ({code}). Nothing was written. {REMEDIES[code]}"
+        return UsageError(message, code=code)
+    return _archive_error(type(cause).__name__)
 
 
 def _archive_error(why: str) -> UsageError:
