@@ -25,8 +25,8 @@ class Preview:
     """The raw rows, the exact reports that will be sent, and what anyone can learn from them."""
 
     raw: Any = field(repr=False)
-    """Left out of the repr, which may end up in a log."""
-    leaves: tuple[Any, ...]
+    """Left out of the repr, which may end up in a log; so are the reports, which have public columns."""
+    leaves: tuple[Any, ...] = field(repr=False)
     epsilon: float
     sentences: tuple[str, ...] = ()
 

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,8 @@ class Entry:
     round: str
     service: str
     epsilon: Fraction
-    bodies: tuple[str, ...]
+    bodies: tuple[str, ...] = field(repr=False)
+    """The reports; a repr, which may end up in a log, leaves them out."""
     statuses: tuple[str, ...]
     tier: str = ""
     day: str = ""
@@ -99,8 +100,8 @@ class Waiting:
     """A report that the collector has not acknowledged."""
 
     number: int
-    body: str
-    person: Person
+    body: str = field(repr=False)
+    person: Person = field(repr=False)
 
 
 class Wallet:
