@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,13 @@ def test_a_full_disk_turns_reports_away_and_nothing_else(small: Path) -> None:
         assert client.post("/v1/forget", json={"tacit": 1, "person": "u-0"}).json() == {"deleted": 3}
         again = client.post(running.path, json=body_of(stored[-3:]))  # acknowledged ones are acknowledged again
         assert [one["status"] for one in again.json()["statuses"]] == ["again"] * 3
+
+        with suppress(OSError), (small / "the rest").open("wb", buffering=0) as rest:
+            while rest.write(bytes(4096)):
+                pass
+        time.sleep(1.1)
+        waiting = client.get("/readyz")
+        assert (waiting.status_code, waiting.json()["code"]) == (503, "disk-full"), "not even the log can be written"
 
         subprocess.run(["mount", "-o", "remount,size=200m", small], check=True)
         more = reports_of(2_000_000, 10)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from tacit.engines.failures import outage
 from tacit.errors import OverloadedError, TacitError
 from tacit.server.collector import Collector
 from tacit.server.store.disk import has_room, is_scarce
@@ -74,8 +75,8 @@ class Readiness:
         except OverloadedError as fault:
             return fault
         except Exception as cause:
-            message = f"The {name} cannot be written or read ({type(cause).__name__})."
-            return OverloadedError(message, code="no-store")
+            problem = f"The {name} cannot be written or read"
+            return outage(problem, cause) or OverloadedError(f"{problem} ({type(cause).__name__}).", code="no-store")
         return None
 
     def _standing(self) -> TacitError | None:
