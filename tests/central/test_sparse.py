@@ -11,9 +11,10 @@ import pytest
 
 import tacit as tc
 from support.chances import assert_distribution, assert_mean
+from tacit import central
 from tacit.central import sparse
 from tacit.central.boxes import Boxes
-from tacit.central.noise import Laplace, OpenDp
+from tacit.central.noise import Ints, Laplace, Law, OpenDp
 from tacit.central.records import Records
 from tacit.central.sparse import Background, gap_scale, lowest_threshold, unravel, visible_cells
 
@@ -45,6 +46,48 @@ def test_empty_cells_appear_no_less_often_than_with_noise_on_every_cell(scale: f
     assert appears / one_more <= limit
     assert (1 - appears) / (1 - one_more) <= limit
     assert (1 - one_more) / (1 - appears) <= limit
+
+
+class Seeded:
+    """Discrete Laplace noise from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+
+    def noisy(self, numbers: Ints, law: Law) -> Ints:
+        """Return the numbers with noise."""
+        assert isinstance(law, Laplace)
+        return numbers + self.draws(np.size(numbers), law.scale).reshape(np.shape(numbers))
+
+    def draws(self, count: int, scale: float) -> Ints:
+        """Return noise alone."""
+        p = 1 - math.exp(-1 / scale)
+        return self.random.geometric(p, count) - self.random.geometric(p, count)
+
+
+@pytest.mark.parametrize("epsilon", ["0.3", "1", "2"])
+def test_errors_contain_the_people_of_dropped_cells(monkeypatch: pytest.MonkeyPatch, epsilon: str) -> None:
+    """20,000 cells with few people each: answers were 30 stated errors too low, as dropped cells were left out."""
+    monkeypatch.setattr("tacit.central.cells.DENSE", 1000)
+    monkeypatch.setattr(sparse, "FALSE_CELLS", 100)
+    source = np.random.default_rng(8)
+    x, y = source.normal(100, 30, 20_000).astype(int) % 200, source.integers(0, 100, 20_000)
+    made = central.release(
+        {"uid": np.arange(20_000), "x": x, "y": y}, SERVICE, epsilon, method="cells", source=Seeded(3)
+    )
+    assert isinstance(made.body, Boxes)
+    assert made.body.threshold > 1
+    asked = {"x < 100": x < 100, "y < 7": y < 7, "x BETWEEN 80 AND 99 AND y > 50": (x >= 80) & (x < 100) & (y > 50)}
+    asked |= {"x = 3": x == 3, "x < 30 OR y = 1": (x < 30) | (y == 1)}
+    counts = ", ".join(f"COUNT(*) FILTER (WHERE {text}) AS n{k}" for k, text in enumerate(asked))
+    [row] = made.sql(f"SELECT {counts}, AVG(x) AS n FROM s")
+    truths = [*(held.sum() for held in asked.values()), x.mean()]
+    assert max(abs(own.value - right) / own.error for own, right in zip(row, truths, strict=True)) < 4
+    dense = central.release(
+        {"uid": np.arange(50), "x": x[:50], "y": y[:50]}, SERVICE, epsilon, method="cells", source=Seeded(4)
+    )
+    [few] = dense.sql("SELECT COUNT(*) FILTER (WHERE x < 100) AS n FROM s")
+    assert few[0].error < 20_000  # nobody is hidden in most cells
 
 
 def test_a_scale_without_slack_would_not_do() -> None:
@@ -146,10 +189,10 @@ class Played:
     def __init__(self, draws: list[int]) -> None:
         self.left = draws
 
-    def noisy(self, numbers: np.ndarray, law: Laplace) -> np.ndarray:
+    def noisy(self, numbers: Ints, law: Law) -> Ints:
         return numbers
 
-    def draws(self, count: int, scale: float) -> np.ndarray:
+    def draws(self, count: int, scale: float) -> Ints:
         drawn, self.left = self.left[:count], self.left[count:]
         return np.array(drawn + [0] * (count - len(drawn)), dtype=np.int64)
 

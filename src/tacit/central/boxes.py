@@ -25,9 +25,10 @@ import pyarrow as pa
 
 from tacit.central.body import dot, sum_over_cells
 from tacit.central.noise import Ints, Laplace
-from tacit.central.sparse import Background
+from tacit.central.sparse import Background, people_missed, window
 from tacit.contract.budget import read_fraction
 from tacit.estimate.functional import Functional, Vector
+from tacit.model.bounds import mean_bounds
 
 __all__ = ["Boxes", "Parents"]
 
@@ -162,7 +163,21 @@ class Boxes:
         weights = self.weights(functional)
         second, fourth = dot(weights, weights), dot(weights**2, weights**2)
         variance = max(0.0, self.covariance(functional, functional))
-        return math.sqrt(variance), second**2 / fourth if fourth else 1.0
+        error = math.hypot(math.sqrt(variance), self._error_of_dropped_people(functional))
+        return error, second**2 / fourth if fourth else 1.0
+
+    def _error_of_dropped_people(self, functional: Functional) -> float:
+        """Return the error due to people in dropped cells, of which no more is known than the most they can be."""
+        if self.threshold <= 1:  # dropping negative counts is no bias
+            return 0.0
+        inside, cells, sizes = np.ones(len(self.noisy), dtype=bool), 1.0, functional.sizes
+        for i in functional.attributes:
+            in_question = np.any([term.factors.get(i, np.ones(sizes[i])) != 0 for term in functional.terms], axis=0)
+            inside, cells = inside & in_question[self.low[:, i]], cells * float(in_question.sum())
+        cells *= math.prod(size for i, size in enumerate(sizes) if i not in functional.attributes)
+        low = int((inside & (self.noisy < self.threshold + window(self.law.scale))).sum())
+        widest = max(map(abs, mean_bounds(functional)))
+        return widest * people_missed(low, cells, self.law.scale, self.threshold) / math.sqrt(3)
 
     def cell_estimates(self) -> Vector:
         """Return an estimate for every cell."""

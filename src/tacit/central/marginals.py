@@ -37,6 +37,7 @@ from tacit.contract.budget import BudgetLike, read_fraction
 from tacit.contract.schema import Ordinal, Service
 from tacit.errors import LayoutError, UsageError
 from tacit.estimate.functional import Functional, Vector
+from tacit.model.bounds import mean_bounds
 from tacit.model.evidence import Attribute, NoisyTable
 from tacit.model.hidden import error_of_range
 from tacit.model.model import Model
@@ -288,13 +289,16 @@ class MarginalTables:
     def deviation(self, functional: Functional) -> tuple[float, float]:
         """Return the standard error of an estimate, and the equivalent number of equal draws.
 
-        It is not below that of the unbiased estimate from a counted table, where there is one: the model may be wrong.
-        What tables with the same counts may hide is in it, too.
+        It is not below that of the unbiased estimate from a counted table, where there is one, or else below the least
+        noise of a count: the model may be wrong. What tables with the same counts may hide is in it, too.
         """
         [hidden] = error_of_range(*self.model.hidden([functional]))
         error = math.hypot(math.sqrt(max(0.0, self.covariance(functional, functional))), self.people * hidden)
-        counted = [table.deviation(functional) for table in self.tables]
-        return max(error, min((deviation for deviation in counted if deviation is not None), default=0.0)), MANY_DRAWS
+        counted = [deviation for table in self.tables if (deviation := table.deviation(functional)) is not None]
+        if not counted:
+            low, high = mean_bounds(functional)
+            counted = [(high - low) * math.sqrt(min(table.law.variance for table in self.tables))]
+        return max(error, min(counted)), MANY_DRAWS
 
     def cell_estimates(self) -> Vector:
         """Return an estimate for every cell, with an axis for each attribute."""

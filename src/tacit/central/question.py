@@ -115,21 +115,36 @@ class _Pending(PendingEstimate):
             return Estimate(result.value, 0.0, 0, level)
         if not np.isfinite(result.gradient).all():
             return Estimate(result.value, np.nan, 0, level)
-        combined = Functional(self.body.sizes, ())
-        for weight, functional in zip(result.gradient, functionals, strict=True):
-            combined = combined + functional.scaled(float(weight))
-        origin = ReleaseProvenance(((self.body, combined),), level)
+        origin = ReleaseProvenance(((self.body, _weighted_sum(functionals, result.gradient)),), level)
         error, freedom = origin.error()
         error = math.hypot(error, result.beyond)
         interval = None
         if formula.square or (formula.denominators and error > 0):
 
             def covariance(rows: Vector) -> Vector:
-                return np.asarray(rows @ matrix @ rows.T)
+                return self._wider_covariance(rows @ matrix @ rows.T, [_weighted_sum(functionals, row) for row in rows])
 
             interval = uneven_interval(formula, totals, covariance, level, freedom)
             error = uneven_error(error, interval, level, freedom)
         return Estimate(result.value, error, 0, level, freedom, interval=interval, origin=origin)
+
+    def _wider_covariance(self, matrix: Vector, functionals: list[Functional]) -> Vector:
+        """Return the covariance of some estimates, whose variances are at least the squares of their stated errors."""
+        known = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+        stated = np.array([self.body.deviation(functional)[0] for functional in functionals])
+        widths = np.maximum(known, stated)
+        scale = np.divide(widths, known, out=np.ones_like(known), where=known > 0)
+        wider = matrix * np.multiply.outer(scale, scale)
+        np.fill_diagonal(wider, widths**2)
+        return np.asarray(wider)
+
+
+def _weighted_sum(functionals: list[Functional], weights: Vector) -> Functional:
+    """Return the weighted sum of functionals."""
+    combined = Functional(functionals[0].sizes, ())
+    for weight, functional in zip(weights, functionals, strict=True):
+        combined = combined + functional.scaled(float(weight))
+    return combined
 
 
 def _notes(body: Body, bound: Bound, options: Options) -> list[str]:

@@ -21,7 +21,7 @@ import numpy as np
 from tacit.central.noise import Ints, Laplace, NoiseSource
 from tacit.central.records import Records
 
-__all__ = ["Background", "Visible", "gap_scale", "unravel", "visible_cells"]
+__all__ = ["Background", "Visible", "gap_scale", "people_missed", "unravel", "visible_cells", "window"]
 
 FALSE_CELLS = 25_000
 """Approximate number of empty cells that appear; the threshold is the lowest that respects it."""
@@ -62,6 +62,29 @@ class Background:
         squares = mean**2 + above * (1 + above)
         level = -chance * mean / (1 - chance)
         return cls(level, chance * squares + (1 - chance) * level**2)
+
+
+def people_missed(low_counts: int, cells: float, scale: float, threshold: int) -> float:
+    """Return an upper estimate of the people in dropped cells, from how many counts lie just above the threshold.
+
+    A cell of c people, at most t, shows a count in the window of `window` numbers from t on with the probability
+    ``p a**-c``, where p is that of an empty cell. So the counts in the window, less those of empty cells, estimate p
+    times the sum of ``a**-c - 1``, which is at least ``(1/a - 1) c`` in every cell. Two standard deviations are added.
+
+    Examples
+    --------
+    >>> [round(people_missed(own, 10_000, 1.0, 4)) for own in (46, 100, 200)]
+    [943, 2438, 9882]
+    """
+    a = math.exp(-1 / scale)
+    chance = a**threshold * (1 - a ** window(scale)) / (1 + a)
+    excess = max(0.0, low_counts - cells * chance) + 2 * math.sqrt(low_counts + 1)
+    return excess / chance / (1 / a - 1)
+
+
+def window(scale: float) -> int:
+    """Return how many counts from the threshold on are nearly all of cells below it: about one scale of the noise."""
+    return math.ceil(scale)
 
 
 def visible_cells(records: Records, law: Laplace, source: NoiseSource) -> Visible:

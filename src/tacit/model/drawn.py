@@ -38,7 +38,7 @@ from tacit.estimate.functional import Vector
 from tacit.model.evidence import Observed
 from tacit.model.nonnegative import nearest_shares
 
-__all__ = ["FEW", "MOST_CELLS", "draw_to_data"]
+__all__ = ["FEW", "KNOWN", "MOST_CELLS", "draw_to_data"]
 
 MOST_CELLS = 512
 """Maximum cells: a matrix of them is decomposed."""

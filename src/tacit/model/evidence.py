@@ -25,6 +25,7 @@ __all__ = [
     "NoisyTable",
     "Observed",
     "along",
+    "finest_within",
     "indicators",
     "observe",
     "showing",
@@ -106,6 +107,20 @@ def along(table: Vector, matrices: Sequence[Vector]) -> Vector:
         axis = table.ndim - len(matrices) + k
         table = np.moveaxis(np.tensordot(table, matrix, axes=(axis, 1)), -1, axis)
     return table
+
+
+def finest_within(single: Cells, partitions: Sequence[Cells], most: int) -> Cells:
+    """Return the finest of some partitions of fewer than ``most`` cells, divided by the others as far as these fit.
+
+    Single values are returned where all partitions have more cells.
+    """
+    few = {cells.tobytes(): cells for cells in partitions if cells.max() < most}
+    finest, *others = sorted(few.values(), key=lambda cells: -int(cells.max())) or [single]
+    for cells in others:
+        pairs = np.unique(finest * (int(cells.max()) + 1) + cells, return_inverse=True)[1]
+        if int(pairs.max()) < most:
+            finest = np.asarray(pairs, dtype=np.int64)
+    return finest
 
 
 def indicators(cells: Cells) -> Vector:

@@ -19,7 +19,7 @@ import numpy as np
 from tacit.estimate.functional import Functional, Vector
 from tacit.model.joint import Joint
 
-__all__ = ["error_of_range", "hidden_range", "hidden_ranges"]
+__all__ = ["error_of_range", "hidden_range", "hidden_ranges", "largest_means"]
 
 SHARPNESS = (4.0, 16.0, 64.0, 256.0, 1024.0)
 """How close the soft maximum is to the maximum, relative to the range of the weights, in order."""
@@ -77,13 +77,17 @@ def hidden_range(table: Vector, weights: Vector, sets: Sequence[tuple[int, ...]]
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([-0.125], [0.125])
     """
+    means = (table * weights).sum(axis=tuple(range(1, table.ndim)))
+    high = largest_means(table, weights, sets) - means
+    low = -largest_means(table, -weights, sets) - means
+    return np.minimum(low, 0.0), np.maximum(high, 0.0)
+
+
+def largest_means(table: Vector, weights: Vector, sets: Sequence[tuple[int, ...]]) -> Vector:
+    """Return upper bounds of totals over all tables with the margins of the given ones over sets of axes."""
     axes = tuple(range(1, table.ndim))
     others = [tuple(axis for axis in axes if axis - 1 not in face) for face in sets]
-    margins = [np.maximum(table.sum(axis=other, keepdims=True), SMALL) for other in others]
-    means = (table * weights).sum(axis=axes)
-    high = _above(weights, others, margins) - means
-    low = -_above(-weights, others, margins) - means
-    return np.minimum(low, 0.0), np.maximum(high, 0.0)
+    return _above(weights, others, [np.maximum(table.sum(axis=other, keepdims=True), SMALL) for other in others])
 
 
 def error_of_range(low: Vector, high: Vector) -> Vector:

@@ -20,9 +20,9 @@ import numpy as np
 from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Functional, Vector
 from tacit.model.classes import classes
+from tacit.model.coarse import hidden_means
 from tacit.model.entropy import maximum_entropy
-from tacit.model.evidence import Attribute, Cells, NoisyTable, along, indicators, within
-from tacit.model.hidden import hidden_ranges
+from tacit.model.evidence import Attribute, Cells, NoisyTable, along, finest_within, indicators, within
 from tacit.model.joint import Joint, check_cells, connected_parts, mean_of_term
 from tacit.model.settled import settled_fit
 from tacit.model.smooth import TableAxis
@@ -87,7 +87,7 @@ class Model:
         if all(len(functional.attributes) < len(attributes) for functional in functionals):
             return [mean for functional in functionals for mean in self.means([functional])]
         if len(attributes) > 1:
-            joint = self._joint(functionals)
+            joint = self.joint(functionals)
             return [joint.mean(functional) for functional in functionals]
         shares = {i: self.values(i) for i in attributes}
         return [sum(mean_of_term(term, shares) for term in functional.terms) for functional in functionals]
@@ -133,7 +133,7 @@ class Model:
         pairs = [pair for pair in itertools.combinations(attributes, 2) if self.together(pair)]
         functions: dict[Key, list[Vector]] = {}
         for place, functional in enumerate(functionals):
-            joint = self._joint([functional]).of(functional)
+            joint = self.joint([functional]).of(functional)
             if len(attributes) > 2 and pairs:
                 missed = min(self.face(pair)[0].missed for pair in pairs)
                 square[place] += (joint.widest_weight(functional) * missed) ** 2
@@ -159,10 +159,8 @@ class Model:
         return fit.errors(np.stack(weights) @ (holds / holds.sum(axis=1, keepdims=True)).T)
 
     def hidden(self, functionals: Sequence[Functional]) -> tuple[Vector, Vector]:
-        """Return by how much means can be below and above the fitted ones, given only what views report together."""
-        parts = [(place, part) for place, functional in enumerate(functionals) for part in connected_parts(functional)]
-        joints = [(i, self._joint([part]).of(part), part) for i, part in parts if not self.together(part.attributes)]
-        return hidden_ranges(len(functionals), joints, lambda attributes: self.faces(attributes, least=1))
+        """Return by how much means can be below and above the fitted ones, given only what tables show together."""
+        return hidden_means(self, functionals)
 
     def how(self, attributes: Key) -> str:
         """Return how the table of some attributes was fitted."""
@@ -314,6 +312,10 @@ class Model:
                 self._tree = spanning_tree({edge: mutual_information(self._pair(edge)) for edge in sorted(few)})
         return path_between(self._tree, *pair)
 
+    def pair_cells(self, attribute: int) -> Cells:
+        """Return the cells of an attribute in tables of pairs."""
+        return self._cells_of(attribute, PAIR_CELLS)
+
     def _cells_of(self, attribute: int, most: int) -> Cells:
         """Return the cells in which an attribute is fitted: single values, or the finest partition of few cells."""
         if (attribute, most) not in self._cells:
@@ -321,9 +323,7 @@ class Model:
             finest: Cells = np.arange(size)
             if size > most:
                 shown = [table.partition(attribute) for table in self.evidence if attribute in table.attributes]
-                few = [cells for cells in shown if cells.max() < most]
-                if few:
-                    finest = max(few, key=lambda cells: int(cells.max()))
+                finest = finest_within(finest, shown, most)
             self._cells[attribute, most] = finest
         return self._cells[attribute, most]
 
@@ -358,20 +358,20 @@ class Model:
         is_known = attribute in self._known or any(other.presence == attribute for other in self.attributes)
         return self.attributes[attribute].size > 1 and not is_known and self.together((attribute,))
 
-    def _joint(self, functionals: Sequence[Functional]) -> Joint:
+    def joint(self, functionals: Sequence[Functional]) -> Joint:
         """Return a table for some functionals: of all attributes if it is small, else of theirs, or of classes."""
         attributes = tuple(sorted({i for functional in functionals for i in functional.attributes}))
-        return self._joint_of(attributes) or self._maximum_entropy(attributes, self._classes(attributes, functionals))
+        return self._joint_of(attributes) or self.over_groups(attributes, self._classes(attributes, functionals))
 
     def _joint_table(self, attributes: Key) -> Joint:
         """Return the table of some attributes in the cells of tables of pairs."""
         with self._door:
             if attributes not in self._joints:
                 cells = [indicators(self._cells_of(i, PAIR_CELLS)) for i in attributes]
-                self._joints[attributes] = self._maximum_entropy(attributes, cells)
+                self._joints[attributes] = self.over_groups(attributes, cells)
             return self._joints[attributes]
 
-    def _maximum_entropy(self, attributes: Key, groups: Sequence[Vector]) -> Joint:
+    def over_groups(self, attributes: Key, groups: Sequence[Vector]) -> Joint:
         """Return the table of maximum entropy over given groups of values."""
         values = tuple(self.values(i) for i in attributes)
         sides = [group @ self._within(i, PAIR_CELLS).T for i, group in zip(attributes, groups, strict=True)]

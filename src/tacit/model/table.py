@@ -22,7 +22,7 @@ from typing import cast
 import numpy as np
 
 from tacit.estimate.functional import Vector
-from tacit.model.drawn import Drawn, draw_to_data
+from tacit.model.drawn import KNOWN, Drawn, draw_to_data
 from tacit.model.evidence import Observed, along
 from tacit.model.margins import Margins
 from tacit.model.near import conjugate, divergence, near, parameters
@@ -206,6 +206,12 @@ class Fit:
         for cells in self.observed.shape:
             half = np.multiply.outer(half, np.arange(cells) < (cells + 1) // 2)
         return RULE_OF_THREE * float(self._bare(half[None].astype(np.float64))[0])
+
+    @cached_property
+    def is_determined(self) -> bool:
+        """Whether the data have information about every difference between cells."""
+        known = self._waves[1]
+        return int((known > KNOWN * known.max()).sum()) >= known.size - 1
 
     @cached_property
     def _waves(self) -> tuple[list[Vector], Vector]:
