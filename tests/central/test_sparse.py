@@ -67,7 +67,7 @@ class Seeded:
 
 @pytest.mark.parametrize("epsilon", ["0.3", "1", "2"])
 def test_errors_contain_the_people_of_dropped_cells(monkeypatch: pytest.MonkeyPatch, epsilon: str) -> None:
-    """20,000 cells with few people each: answers were 30 stated errors too low, as dropped cells were left out."""
+    """20,000 cells with few people each: answers were many stated errors too low, as dropped cells were left out."""
     monkeypatch.setattr("tacit.central.cells.DENSE", 1000)
     monkeypatch.setattr(sparse, "FALSE_CELLS", 100)
     source = np.random.default_rng(8)

@@ -189,6 +189,21 @@ def test_of_what_no_view_shows_together_everything_is_possible() -> None:
     assert any("independent" in note for note in answer.notes)
 
 
+def test_people_with_two_rare_values_may_be_all_who_have_one_of_them() -> None:
+    """The fit draws rare values towards nothing: what is possible of two ended where one of them does in the fit."""
+    source = np.random.default_rng(4)
+    a = np.minimum(19, source.zipf(1.6, 50_000) - 1)
+    columns = {"a": a, "b": a * (a > 0) % 12}
+    attributes = [tc.Categorical(name, values=list(range(size))) for name, size in (("a", 20), ("b", 12))]
+    answer = ask(stored(columns, attributes, "am(1)", 1.0), "SELECT a, b, COUNT(*) AS n FROM t GROUP BY a, b")
+    truth = np.bincount(columns["a"] * 12 + columns["b"], minlength=240)
+    cells = [row[-1] for row in answer]
+    off = [abs(cell.value - right) / cell.error for cell, right in zip(cells, truth, strict=True)]
+    held = [cell.low <= right <= cell.high for cell, right in zip(cells, truth, strict=True)]
+    assert max(off) < 6
+    assert np.mean(np.array(held)[truth > 0]) > 0.9
+
+
 @pytest.mark.parametrize("size", keeping([12, 40], [12, 40, 300], "tables of 300 categories; 40 stay"))
 def test_many_categories_have_tables(size: int) -> None:
     source = np.random.default_rng(4)

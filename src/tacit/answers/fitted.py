@@ -26,7 +26,7 @@ from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.truncated import Truncated, open_interval
 from tacit.model.bounds import ratio_bounds
-from tacit.model.hidden import error_of_range
+from tacit.model.hidden import HiddenRange
 from tacit.model.stored import Models
 from tacit.sql.bind import Bound
 from tacit.sql.composite import leaves
@@ -60,7 +60,10 @@ BENT = 0.25
 """Margin of the unbiased estimate of a curved column, relative to its value, above which its interval may be skewed."""
 
 AT_ENDS = 2.0
-"""Error of the ends of a hidden range, in errors of the fitted value: of A + B - 1, beside A * B near a quarter."""
+"""Errors of an end of a hidden range that count as one: fits draw rare values towards nothing, and their errors too."""
+
+NOTHING = HiddenRange(*np.zeros((4, 1))[:, 0])
+"""The hidden range of columns that views report."""
 
 MOST_WIDE = 32
 """Columns over several attributes up to which the model's own errors are computed."""
@@ -182,7 +185,7 @@ def _estimates(
             people,
             anchors[place],
             bounds[place],
-            hidden=hidden.get(place, (0.0, 0.0)),
+            hidden=hidden.get(place, NOTHING),
             linear=columns[place].is_linear,
             curved=not columns[place].is_linear and columns[place].quotient is None,
         )
@@ -244,13 +247,14 @@ def _own_errors(slopes: Sequence[Sequence[Functional | None]], samples: Sequence
     ]
 
 
-def _hidden(slopes: Sequence[Sequence[Functional | None]], samples: Sequence[RoundSample]) -> list[tuple[float, float]]:
+def _hidden(slopes: Sequence[Sequence[Functional | None]], samples: Sequence[RoundSample]) -> list[HiddenRange]:
     """Return by how much columns can be below and above their fitted values, given what views report together."""
-    low, high = np.zeros(len(slopes)), np.zeros(len(slopes))
+    ends, squares = np.zeros((2, len(slopes))), np.zeros((2, len(slopes)))
     for number, sample in enumerate(samples) if slopes else ():
-        ends = sample.model.hidden([by_sample[number] or Functional((), ()) for by_sample in slopes])
-        low, high = low + sample.model.people * ends[0], high + sample.model.people * ends[1]
-    return list(zip(low.tolist(), high.tolist(), strict=True))
+        hidden = sample.model.hidden([by_sample[number] or Functional((), ()) for by_sample in slopes])
+        ends += sample.model.people * np.stack([hidden.low, hidden.high])
+        squares += np.square(sample.model.people * np.stack([hidden.low_error, hidden.high_error]))
+    return [HiddenRange(*end, *error) for end, error in zip(ends.T, np.sqrt(squares).T, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -274,20 +278,21 @@ class _Fitted(PendingEstimate):
     bounds: tuple[float, float]
     linear: bool
     curved: bool
-    hidden: tuple[float, float] = (0.0, 0.0)
+    hidden: HiddenRange = NOTHING
 
     def at(self, level: float) -> Estimate:
         """Return the estimate."""
         if self.anchor is None:
             if math.isnan(self.error):
                 return Estimate(self.value, math.nan, self.people, level, interval=self.bounds)
-            unseen = float(error_of_range(*np.array(self.hidden)))
-            margin = t_quantile(0.5 + level / 2, math.inf) * self.error * (AT_ENDS if unseen else 1.0)
-            ends = (
-                self._inside(self.value + self.hidden[0] - margin),
-                self._inside(self.value + self.hidden[1] + margin),
-            )
-            return Estimate(self.value, math.hypot(self.error, unseen), self.people, level, interval=ends)
+            hidden, own = self.hidden, np.array(self.error)
+            error, quantile = float(hidden.error(own)), t_quantile(0.5 + level / 2, math.inf)
+            if error == self.error:
+                return self._with_error(error, level, math.inf)
+            low, high = (AT_ENDS * np.maximum(end, own) for end in (hidden.low_error, hidden.high_error))
+            ends = self.value + hidden.low - quantile * low, self.value + hidden.high + quantile * high
+            interval = self._inside(float(ends[0])), self._inside(float(ends[1]))
+            return Estimate(self.value, error, self.people, level, interval=interval)
         anchor = self.anchor.at(level)
         if anchor.error == 0 and anchor.value == anchor.value:
             return Estimate(anchor.value, 0.0, self.people, level)

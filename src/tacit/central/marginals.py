@@ -39,7 +39,6 @@ from tacit.errors import LayoutError, UsageError
 from tacit.estimate.functional import Functional, Vector
 from tacit.model.bounds import mean_bounds
 from tacit.model.evidence import Attribute, NoisyTable
-from tacit.model.hidden import error_of_range
 from tacit.model.model import Model
 from tacit.model.synthesis import draw_rows
 
@@ -292,8 +291,8 @@ class MarginalTables:
         It is not below that of the unbiased estimate from a counted table, where there is one, or else below the least
         noise of a count: the model may be wrong. What tables with the same counts may hide is in it, too.
         """
-        [hidden] = error_of_range(*self.model.hidden([functional]))
-        error = math.hypot(math.sqrt(max(0.0, self.covariance(functional, functional))), self.people * hidden)
+        own = np.sqrt([max(0.0, self.covariance(functional, functional))]) / self.people
+        error = self.people * float(self.model.hidden([functional]).error(own)[0])
         counted = [deviation for table in self.tables if (deviation := table.deviation(functional)) is not None]
         if not counted:
             low, high = mean_bounds(functional)

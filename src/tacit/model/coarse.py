@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.estimate.functional import Functional, Vector
 from tacit.model.evidence import Attribute, Cells, NoisyTable, indicators
-from tacit.model.hidden import hidden_ranges, largest_means
+from tacit.model.hidden import HiddenRange, hidden_ranges, largest_means
 from tacit.model.joint import Joint, connected_parts
 from tacit.model.table import Fit
 
@@ -57,12 +57,18 @@ class ModelTables(Protocol):
     def joint(self, functionals: Sequence[Functional]) -> Joint:
         """Return a table for some functionals."""
 
+    def errors(self, functionals: Sequence[Functional]) -> list[float]:
+        """Return the standard errors of means."""
+
     def over_groups(self, attributes: Key, groups: Sequence[Vector]) -> Joint:
         """Return the table over groups of values."""
 
 
-def hidden_means(tables: ModelTables, functionals: Sequence[Functional]) -> tuple[Vector, Vector]:
-    """Return by how much means can be below and above the fitted ones, given only what tables show together."""
+def hidden_means(tables: ModelTables, functionals: Sequence[Functional]) -> HiddenRange:
+    """Return by how much means can be below and above the fitted ones, given only what tables show together.
+
+    Of ranges that coarse tables leave, no errors are known but the fit's own.
+    """
     joints, coarse = [], []
     shown = _Shown(tables)
     for place, functional in enumerate(functionals):
@@ -72,12 +78,16 @@ def hidden_means(tables: ModelTables, functionals: Sequence[Functional]) -> tupl
                 coarse.append((place, part, faces))
             elif not tables.together(part.attributes):
                 joints.append((place, tables.joint([part]).of(part), part))
-    low, high = hidden_ranges(len(functionals), joints, lambda attributes: tables.faces(attributes, least=1))
+    sizes = tuple(attribute.size for attribute in tables.attributes)
+    (low, high), ends = hidden_ranges(
+        sizes, len(functionals), joints, lambda attributes: tables.faces(attributes, least=1)
+    )
+    errors = [np.array(tables.errors(end)) for end in ends]
     for place, part, faces in coarse:
         below, above = shown.range_of(part, faces)
         low[place] += below
         high[place] += above
-    return low, high
+    return HiddenRange(low, high, *errors)
 
 
 class _Shown:

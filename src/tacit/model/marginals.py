@@ -19,7 +19,6 @@ from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Functional, Vector
 from tacit.model.calm import Calm
 from tacit.model.evidence import Attribute, NoisyTable, Observed, along, observe
-from tacit.model.hidden import error_of_range
 from tacit.model.joint import check_cells
 from tacit.model.model import Model
 from tacit.model.near import conjugate
@@ -116,7 +115,7 @@ def _errors(model: Model, attributes: tuple[int, ...]) -> Vector:
         for i, value in zip(attributes, values, strict=True):
             cell = cell * Functional.of(sizes, i, np.eye(sizes[i])[value])
         cells.append(cell)
-    return np.hypot(model.errors(cells), error_of_range(*model.hidden(cells)))
+    return model.hidden(cells).error(np.array(model.errors(cells)))
 
 
 def linear_table(attributes: Sequence[Attribute], evidence: Sequence[NoisyTable], wanted: tuple[int, ...]) -> Table:

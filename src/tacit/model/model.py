@@ -23,6 +23,7 @@ from tacit.model.classes import classes
 from tacit.model.coarse import hidden_means
 from tacit.model.entropy import maximum_entropy
 from tacit.model.evidence import Attribute, Cells, NoisyTable, along, finest_within, indicators, within
+from tacit.model.hidden import HiddenRange
 from tacit.model.joint import Joint, check_cells, connected_parts, mean_of_term
 from tacit.model.settled import settled_fit
 from tacit.model.smooth import TableAxis
@@ -116,8 +117,7 @@ class Model:
         for attributes, parts in together.items():
             for start in range(0, len(parts), AT_ONCE):
                 batch = parts[start : start + AT_ONCE]
-                errors = self._errors(attributes, [part for _, part in batch])
-                for (place, _), error in zip(batch, errors, strict=True):
+                for (place, _), error in zip(batch, self._errors(attributes, [part for _, part in batch]), strict=True):
                     squares[place] += float(error) ** 2
         return [math.sqrt(square) for square in squares]
 
@@ -158,7 +158,7 @@ class Model:
         holds = indicators(self._cells_of(attribute, ONE_CELLS))
         return fit.errors(np.stack(weights) @ (holds / holds.sum(axis=1, keepdims=True)).T)
 
-    def hidden(self, functionals: Sequence[Functional]) -> tuple[Vector, Vector]:
+    def hidden(self, functionals: Sequence[Functional]) -> HiddenRange:
         """Return by how much means can be below and above the fitted ones, given only what tables show together."""
         return hidden_means(self, functionals)
 
