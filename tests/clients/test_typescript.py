@@ -25,7 +25,7 @@ from tacit.errors import ContractError
 FOLDER = Path(__file__).parents[2] / "sdk" / "typescript"
 FIXTURES = FOLDER / "test" / "fixtures"
 
-CONTRACTS = how_many(8, 80, "random contracts, encoded in both languages")
+CONTRACTS = how_many(5, 80, "random contracts, encoded in both languages")
 PEOPLE = 25
 
 SHAPES: list[dict[str, Any]] = [{}, {}, {"optional": True}, {"at_most": 1}, {"at_most": 3}, {"at_most": 6, "sends": 4}]

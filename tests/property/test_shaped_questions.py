@@ -77,7 +77,7 @@ def difference(answer: Answer, names: list[str], rows: list[tuple[Any, ...]]) ->
 
 
 def test_random_questions_equal_sql_on_the_raw_rows(databases: Databases) -> None:
-    count = how_many(30, 600, "questions of many shapes, equal to SQL on the raw rows")
+    count = how_many(16, 600, "questions of many shapes, equal to SQL on the raw rows")
     questions = ShapedQuestions(np.random.default_rng(2026_11))
     database, connection = databases
     refused: Counter[str] = Counter()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from support.tiers import keeping
 from tacit.answers.forecast.drafts import draft_contract
 from tacit.answers.forecast.expectation import predict
 from tacit.contract.layouts import Levels
@@ -30,7 +31,7 @@ def people(epsilon: float, **options: object) -> tc.Collection:
     return tc.Collection(schema, epsilon, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("epsilon", [2, 8])
+@pytest.mark.parametrize("epsilon", keeping([2], [2, 8], "budgets of drafts"))
 @one_thread
 def test_errors_of_drafts_are_within_a_tenth(epsilon: int) -> None:
     draft = draft_contract(people(1).contract, epsilon=Fraction(epsilon))
