@@ -285,11 +285,11 @@ class _Fitted(PendingEstimate):
         if self.anchor is None:
             if math.isnan(self.error):
                 return Estimate(self.value, math.nan, self.people, level, interval=self.bounds)
-            hidden, own = self.hidden, np.array(self.error)
-            error, quantile = float(hidden.error(own)), t_quantile(0.5 + level / 2, math.inf)
+            hidden, fitted = self.hidden, np.array(self.error)
+            error, quantile = float(hidden.error(fitted)), t_quantile(0.5 + level / 2, math.inf)
             if error == self.error:
                 return self._with_error(error, level, math.inf)
-            low, high = (AT_ENDS * np.maximum(end, own) for end in (hidden.low_error, hidden.high_error))
+            low, high = (AT_ENDS * np.maximum(end, fitted) for end in (hidden.low_error, hidden.high_error))
             ends = self.value + hidden.low - quantile * low, self.value + hidden.high + quantile * high
             interval = self._inside(float(ends[0])), self._inside(float(ends[1]))
             return Estimate(self.value, error, self.people, level, interval=interval)

@@ -291,8 +291,8 @@ class MarginalTables:
         It is not below that of the unbiased estimate from a counted table, where there is one, or else below the least
         noise of a count: the model may be wrong. What tables with the same counts may hide is in it, too.
         """
-        own = np.sqrt([max(0.0, self.covariance(functional, functional))]) / self.people
-        error = self.people * float(self.model.hidden([functional]).error(own)[0])
+        fitted = np.sqrt([max(0.0, self.covariance(functional, functional))]) / self.people
+        error = self.people * float(self.model.hidden([functional]).error(fitted)[0])
         counted = [deviation for table in self.tables if (deviation := table.deviation(functional)) is not None]
         if not counted:
             low, high = mean_bounds(functional)

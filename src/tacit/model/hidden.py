@@ -50,10 +50,10 @@ class HiddenRange:
     low_error: Vector
     high_error: Vector
 
-    def error(self, own: Vector) -> Vector:
-        """Return the root mean squared distance of the fitted means from the possible ones, given their own errors."""
-        low, high = (np.sqrt(np.maximum(end**2 - own**2, 0.0)) for end in (self.low_error, self.high_error))
-        return np.hypot(own, error_of_range(self.low - low, self.high + high))
+    def error(self, fitted: Vector) -> Vector:
+        """Return the root mean squared distance of fitted means from the possible ones, given their errors."""
+        low, high = (np.sqrt(np.maximum(end**2 - fitted**2, 0.0)) for end in (self.low_error, self.high_error))
+        return np.hypot(fitted, error_of_range(self.low - low, self.high + high))
 
 
 def hidden_ranges(

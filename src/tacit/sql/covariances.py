@@ -95,7 +95,6 @@ COVARIANCES: dict[type[exp.Expr], Callable[[tuple[Total, ...]], Formula]] = {
     exp.RegrR2: lambda totals: apply_to(
         Formula(totals, _r_squared, _both, (_scale,), corrects=True, squares=True), _between(0.0, 1.0)
     ),
-    exp.RegrCount: lambda totals: of_total(totals[COUNT]),
     exp.RegrAvgx: lambda totals: ratio(of_total(totals[SECOND]), of_total(totals[COUNT])),
     exp.RegrAvgy: lambda totals: ratio(of_total(totals[FIRST]), of_total(totals[COUNT])),
     exp.RegrSxx: lambda totals: _times_rows(totals, _second),

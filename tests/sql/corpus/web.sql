@@ -351,5 +351,5 @@ SELECT AVG(LOG(duration + 1)) AS a, SUM(LOG2(width + 1)) AS b, AVG(LOG10(visits_
 SELECT AVG(CASE WHEN duration > 0 THEN LN(duration) END) AS a, SUM(CASE WHEN width = 0 THEN 0 ELSE duration / width END) AS b FROM hits
 !wrong-constant SELECT AVG(LN(duration)) AS a FROM hits
 !wrong-constant SELECT AVG(SQRT(width - 5)) AS a FROM hits
-SELECT REGR_COUNT(duration, width) AS n, REGR_AVGX(duration, width) AS x, REGR_AVGY(duration, width) AS y, REGR_SXX(duration, width) AS sxx, REGR_SYY(duration, width) AS syy, REGR_SXY(duration, width) AS sxy FROM hits
+SELECT REGR_AVGX(duration, width) AS x, REGR_AVGY(duration, width) AS y, REGR_SXX(duration, width) AS sxx, REGR_SYY(duration, width) AS syy, REGR_SXY(duration, width) AS sxy FROM hits
 SELECT os, REGR_INTERCEPT(duration, width) AS c, REGR_R2(duration, width) AS r FROM hits GROUP BY os
