@@ -15,6 +15,9 @@ from support.tiers import LONG, processor_seconds, write_result
 
 SLOW_TO_START = ("tests/clients/test_typescript.py", "tests/engines/test_spark.py", "tests/web/")
 
+SHORT_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of a Java that ends soon: optimising its code took two fifths of what Spark's tests use."""
+
 NOT_RUN = pytest.StashKey[str]()
 STARTED = pytest.StashKey[float]()
 USED_BEFORE = pytest.StashKey[float]()
@@ -43,6 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Threads of OpenBLAS wait for each other in a loop: with more threads than cores, a design of 1 s took 20 s.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_JAVA)
     config.stash[STARTED] = time.monotonic()
     if not LONG and not config.option.markexpr:
         config.option.markexpr = "not long"

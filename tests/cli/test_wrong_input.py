@@ -87,6 +87,7 @@ encode good.toml users=good.csv --out good.csv
 encode good.toml users=good.csv --out good.csv/new
 encode good.toml users=good.csv --out reports
 init good.toml
+bench --people 10
 init new.json
 init absent/new.toml
 init new.toml --epsilon nan

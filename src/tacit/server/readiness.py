@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from tacit.engines.failures import outage
@@ -54,7 +55,7 @@ class Readiness:
                 }
                 faults = await asyncio.gather(*(self._probe(name, probe) for name, probe in probes.items()))
                 fault = next((fault for fault in faults if fault is not None), None)
-                self._fault = fault or await self.away(self._standing)
+                self._fault = await self.away(partial(self._explain, fault))
                 self._at = time.monotonic()
             return self._fault
 
@@ -79,8 +80,17 @@ class Readiness:
             return outage(problem, cause) or OverloadedError(f"{problem} ({type(cause).__name__}).", code="no-store")
         return None
 
+    def _explain(self, fault: TacitError | None) -> TacitError | None:
+        """Return the fault of a probe, or one that no probe shows. A store on a full disk fails in several ways."""
+        collector, fault = self._collector, fault or self._standing()
+        is_full = not collector.is_elsewhere and not has_room(collector.folder)
+        if is_full and (fault is None or fault.code == "no-store"):
+            message = "The disk is nearly full, so no reports are accepted. Free some space."
+            return OverloadedError(message, code="disk-full", retry_after=5)
+        return fault
+
     def _standing(self) -> TacitError | None:
-        """Return a fault that no probe shows: a failed move, a dead thread, or a disk too full for reports."""
+        """Return a fault that no probe shows: a failed move, or a dead thread."""
         collector = self._collector
         if not collector.is_running():
             message = "A thread of the collector has died. Restart the collector."
@@ -90,9 +100,6 @@ class Readiness:
         if collector.mover.stores.is_rebuilding:
             message = "The analytical database is being rebuilt from the inbox. Reports are still accepted."
             return OverloadedError(message, code="rebuilding", retry_after=5)
-        if not collector.is_elsewhere and not has_room(collector.folder):
-            message = "The disk is nearly full, so no reports are accepted. Free some space."
-            return OverloadedError(message, code="disk-full", retry_after=5)
         return None
 
     def warnings(self) -> list[str]:
