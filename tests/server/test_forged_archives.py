@@ -113,10 +113,12 @@ def test_forged_archives_are_refused_and_leave_nothing(
     files = {name: content for name, content in archive.items() if name != "manifest.json"}
     manifest = json.loads(archive["manifest.json"])
     FORGED[case](manifest, files)
-    is_refused(pack(files, manifest), tmp_path, capsys)
+    assert_refused(pack(files, manifest), tmp_path, capsys)
 
 
-def is_refused(content: bytes, folder: Path, capsys: pytest.CaptureFixture[str], code: str = "damaged-archive") -> None:
+def assert_refused(
+    content: bytes, folder: Path, capsys: pytest.CaptureFixture[str], code: str = "damaged-archive"
+) -> None:
     (folder / "forged.zip").write_bytes(content)
     assert main(["import", str(folder / "forged.zip"), str(folder / "x")]) == 2
     assert f"[{code}]" in capsys.readouterr().err
@@ -141,7 +143,7 @@ def test_archives_that_cannot_be_unpacked_are_refused(
     whole = pack(files, json.loads(archive["manifest.json"]))
     with_password, by_another_method = marked(whole, 6, 1), marked(whole, 8, 99)
     for content in (with_password, by_another_method, pack(files, b"[" * 100_000), pack(files, b" " * (2 << 20))):
-        is_refused(content, tmp_path, capsys)
+        assert_refused(content, tmp_path, capsys)
 
 
 def test_an_archive_that_would_fill_the_disk_is_refused_before_it_does(
@@ -151,7 +153,7 @@ def test_an_archive_that_would_fill_the_disk_is_refused_before_it_does(
     files = {name: content for name, content in archive.items() if name != "manifest.json"}
     usage = namedtuple("usage", "total used free")(1 << 30, 1 << 30, 4_000)  # noqa: PYI024  as shutil's
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    is_refused(pack(files, json.loads(archive["manifest.json"])), tmp_path, capsys, "unwritable-file")
+    assert_refused(pack(files, json.loads(archive["manifest.json"])), tmp_path, capsys, "unwritable-file")
 
 
 def test_a_disk_that_is_full_is_no_fault_of_the_archive(
@@ -164,7 +166,7 @@ def test_a_disk_that_is_full_is_no_fault_of_the_archive(
         raise OSError(errno.ENOSPC, "no space")
 
     monkeypatch.setattr(shutil, "copyfileobj", fail)
-    is_refused(pack(files, json.loads(archive["manifest.json"])), tmp_path, capsys, "disk-full")
+    assert_refused(pack(files, json.loads(archive["manifest.json"])), tmp_path, capsys, "disk-full")
 
 
 def test_keys_that_were_revoked_since_are_revoked_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,7 @@ BENT = 0.25
 AT_ENDS = 2.0
 """Errors of an end of a hidden range that count as one: fits draw rare values towards nothing, and their errors too."""
 
-NOTHING = HiddenRange(*np.zeros((4, 1))[:, 0])
+NOTHING = HiddenRange(*np.zeros(4))
 """The hidden range of columns that views report."""
 
 MOST_WIDE = 32
