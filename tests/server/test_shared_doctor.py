@@ -81,6 +81,12 @@ def test_a_healthy_store_is_well_while_a_collector_runs(address: str, capsys: py
             "counts of 2",
         ),
         ("UPDATE tacit_sizes SET bulk = -9", "UPDATE tacit_sizes SET bulk = 0", "analytical", "more reports of"),
+        (
+            "UPDATE tacit_versions SET rows = rows + 1",
+            "UPDATE tacit_versions SET rows = rows - 1",
+            "analytical",
+            "kept number",
+        ),
         ("UPDATE tacit_sizes SET lost = 3", "UPDATE tacit_sizes SET lost = 0", "acknowledged reports", "6 were lost"),
         (
             "UPDATE tacit_log SET line = replace(line, 'person', 'nobody') WHERE number = 2",

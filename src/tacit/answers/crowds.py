@@ -18,9 +18,10 @@ from tacit.contract.readers import Privacy, central_loss, no_claim, over_rounds
 from tacit.contract.schema import Schema
 from tacit.encode.reports import report_table
 from tacit.engines.base import Engine
+from tacit.engines.row_counts import stored_rows
 from tacit.sql import report_tables
 from tacit.sql.printing import Statement
-from tacit.sql.report_tables import ClassTable, count_people_with_first, count_rows
+from tacit.sql.report_tables import ClassTable, count_people_with_first
 
 __all__ = ["GROWN", "OPEN", "ClassSizes", "Crowds", "class_sizes", "privacy_of"]
 
@@ -115,9 +116,7 @@ class Crowds:
         tables = [(table, service) for table, service in _tables(collection) if self._engine.has_table(table)]
         changes = self._engine.changes()
         version: list[Hashable] = [table for table, _ in tables]
-        version += (
-            [changes] if changes is not None else [_count(self._engine, count_rows(table)) for table, _ in tables]
-        )
+        version += [changes] if changes is not None else [stored_rows(self._engine, table) for table, _ in tables]
         if self._known.get(collection.id, ([], None))[0] != version:
             self._known[collection.id] = version, class_sizes(self._engine, tables)
         return self._known[collection.id][1]
@@ -164,7 +163,7 @@ def class_sizes(engine: Engine, tables: Sequence[tuple[str, ServiceContract]]) -
 def _class_table(engine: Engine, table: str, compiled: ServiceContract) -> ClassTable:
     service = compiled.service
     each = len(compiled.channels) * service.sends
-    is_whole = each > 1 and _count(engine, count_rows(table)) == each * _count(engine, count_people_with_first(table))
+    is_whole = each > 1 and stored_rows(engine, table) == each * _count(engine, count_people_with_first(table))
     return ClassTable(table, service.key, tuple(column.name for column in service.public), each == 1, is_whole)
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from tacit.contract.contract import ServiceContract
 from tacit.encode.reports import report_table
 from tacit.engines.base import Engine
+from tacit.engines.row_counts import stored_rows
 from tacit.estimate.answer import Watermark
-from tacit.sql.report_tables import count_rows
 
 __all__ = ["Mark", "Sizes", "count_reports", "notes_of"]
 
@@ -55,9 +55,7 @@ class Mark:
 def count_reports(engine: Engine, collection: str, service: ServiceContract) -> int:
     """Return how many reports of a collection's service an engine has."""
     table = report_table(collection, service.service.name)
-    if not engine.has_table(table):
-        return 0
-    return int(engine.fetch(*count_rows(table), {})["n"][0].as_py()) // len(service.channels)
+    return stored_rows(engine, table) // len(service.channels) if engine.has_table(table) else 0
 
 
 def notes_of(watermark: Watermark, sizes: Sequence[Sizes]) -> list[str]:

@@ -17,9 +17,9 @@ from tacit.answers.code_cache import cached_counts
 from tacit.contract.contract import ServiceContract
 from tacit.engines.base import Engine, ReportBatch
 from tacit.engines.code_counts import code_counts
+from tacit.engines.row_counts import stored_rows
 from tacit.estimate.answer import Answer
 from tacit.estimate.evenness import evenness_of
-from tacit.sql.report_tables import count_rows
 from tacit.sql.rounds import Round
 
 __all__ = ["Watch", "problem_of"]
@@ -89,7 +89,7 @@ class Watch:
             known, more = self._seen.get(table), self._more.get(table, 0)
         now = time.monotonic()
         if known is not None and version != known.version and now >= known.at + COUNTED_SECONDS:
-            more = int(self._engine.fetch(*count_rows(table), {})["n"][0].as_py()) - known.rows
+            more = stored_rows(self._engine, table) - known.rows
             known = known._replace(version=version, at=now)
             with self._lock:
                 self._seen[table], self._more[table] = known, more

@@ -21,6 +21,7 @@ from tacit.errors import EngineError, ReportError, TacitError
 
 __all__ = [
     "CountsColumns",
+    "CountsRows",
     "Engine",
     "ReportBatch",
     "Stamp",
@@ -148,6 +149,14 @@ class CountsColumns(Protocol):
 
         None if it fails: the statement that groups by the column then fails as well, and its error says why.
         """
+
+
+@runtime_checkable
+class CountsRows(Protocol):
+    """An engine that knows how many rows a report table has without reading it."""
+
+    def count_rows(self, table: str) -> int:
+        """Return how many rows a report table has, 0 if there is none."""
 
 
 def check_known(known: Stamp | None, stamp: Stamp | None) -> None:

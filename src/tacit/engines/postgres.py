@@ -28,7 +28,7 @@ try:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-    from tacit.engines.postgres_changes import prepare_versions, version_of, watch
+    from tacit.engines.postgres_changes import LOCK, change_rows, count_rows, prepare_versions, version_of
     from tacit.engines.postgres_columns import (
         Connection,
         NumberArray,
@@ -39,10 +39,10 @@ try:
         quote,
         read_rows,
         take_types,
-        type_of,
         use_number_arrays,
     )
     from tacit.engines.postgres_stamp import check_stamp, replace_stamp, stamp_of
+    from tacit.engines.postgres_tables import create_table, exists, index_people, is_looked_up
 except ImportError:
     message = "PostgreSQL needs psycopg. Install tacit with its extra: pip install '.[postgres]'."
     raise EngineError(message, code="missing-extra") from None
@@ -57,14 +57,6 @@ OPENING = 0x7461_6376
 
 MOST_ARRAY_BYTES = 2**28
 """Maximum contributions sent as arrays; PostgreSQL accepts at most 1 GB."""
-
-ROW_BYTES = 52
-"""Minimum size of a report on disk."""
-
-LOOKED_UP = 10
-"""Ratio of table to batch size above which looking up each person is faster than reading the whole table."""
-
-LOCK = "LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE"
 
 
 class Postgres:
@@ -113,6 +105,7 @@ class Postgres:
     def _connect(self) -> Connection:
         settings = {"connect_timeout": CONNECT_SECONDS} | conninfo_to_dict(self._address)
         connection = psycopg.connect(make_conninfo("", **settings), cursor_factory=psycopg.RawCursor)
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED  # what was committed before a lock is seen
         use_number_arrays(connection)
         return connection
 
@@ -147,7 +140,12 @@ class Postgres:
     def has_table(self, table: str) -> bool:
         """Return whether a report table exists."""
         with self._connection() as connection:
-            return _exists(connection, table)
+            return exists(connection, table)
+
+    def count_rows(self, table: str) -> int:
+        """Return how many rows a report table has, 0 if there is none."""
+        with self._connection() as connection:
+            return count_rows(connection, table) if exists(connection, table) else 0
 
     def text_columns(self, table: str) -> frozenset[str]:
         """Return the columns of a report table that hold text."""
@@ -166,17 +164,24 @@ class Postgres:
         raise unfit(failure)
 
     def _append(self, connection: Connection, batch: ReportBatch, rolled: Mapping[str, Sequence[str]]) -> int:
-        if not _exists(connection, batch.table):
-            _create(connection, batch)
-        connection.execute(compose_postgres(LOCK, table=batch.table))  # one batch at a time
-        watch(connection, batch.table)
+        if not exists(connection, batch.table):
+            create_table(connection, batch)
+        with change_rows(connection, batch.table) as change:  # one batch at a time
+            change.more = self._insert(connection, batch)
+        if batch.table in rolled:
+            self._roll_up(connection, batch.table, rolled[batch.table])
+        connection.execute("DROP TABLE incoming, accepted")
+        return batch.rows - change.more
+
+    def _insert(self, connection: Connection, batch: ReportBatch) -> int:
+        """Insert the reports of people who have not reported, which stay in a table `accepted`; return their number."""
         connection.execute(f"CREATE TEMP TABLE incoming ({columns_of(batch.reports)}) ON COMMIT DROP")
         copy_rows(connection, "incoming", batch.reports)
         connection.execute("ANALYZE incoming")
-        elsewhere = [(name, key) for name, key in batch.elsewhere if _exists(connection, name)]
+        elsewhere = [(name, key) for name, key in batch.elsewhere if exists(connection, name)]
         names = batch.reports.column_names
         searched = [(batch.table, batch.service.key), *elsewhere]
-        looked_up = all(_is_looked_up(connection, batch, name, key) for name, key in searched)
+        looked_up = all(is_looked_up(connection, batch, name, key) for name, key in searched)
         _set_joins(connection, "off" if looked_up else "DEFAULT")
         connection.execute(_accept(batch, elsewhere))
         _set_joins(connection, "DEFAULT")
@@ -184,11 +189,8 @@ class Postgres:
             take_types(connection, stored_in, batch)
         insert = "INSERT INTO {table} ({names}) SELECT {names} FROM accepted"
         stored = connection.execute(compose_postgres(insert, table=batch.table, names=names)).rowcount
-        _index(connection, batch.table, batch.service.key)
-        if batch.table in rolled:
-            self._roll_up(connection, batch.table, rolled[batch.table])
-        connection.execute("DROP TABLE incoming, accepted")
-        return batch.rows - stored
+        index_people(connection, batch.table, batch.service.key)
+        return stored
 
     def _roll_up(self, connection: Connection, table: str, by: Sequence[str]) -> None:
         """Add the accepted reports to a rollup, and compact it if it has become long."""
@@ -216,12 +218,14 @@ class Postgres:
             check_stamp(connection, self._stamp)
             rolled = _rollups(connection)
             for table, key in tables:
-                if table in rolled:
-                    fewer = rollup_without_person(table, key, rolled[table], str(person))
-                    connection.execute(in_postgres(insert_rows(rollup_of(table), fewer)), list(fewer.parameters))
-                same = _is_person(key, dict(kinds_of(connection, table))[short_name(key)], str(person))
-                delete = compose_postgres("DELETE FROM {table} WHERE {same}", table=table, same=same)
-                deleted += connection.execute(delete, [str(person)]).rowcount
+                with change_rows(connection, table) as change:
+                    if table in rolled:
+                        fewer = rollup_without_person(table, key, rolled[table], str(person))
+                        connection.execute(in_postgres(insert_rows(rollup_of(table), fewer)), list(fewer.parameters))
+                    same = _is_person(key, dict(kinds_of(connection, table))[short_name(key)], str(person))
+                    delete = compose_postgres("DELETE FROM {table} WHERE {same}", table=table, same=same)
+                    change.more = -connection.execute(delete, [str(person)]).rowcount
+                deleted -= change.more
         return deleted
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
@@ -321,50 +325,9 @@ def open_postgres(path: Any, engine: Any, *, read_only: bool) -> Postgres:
     )
 
 
-def _exists(connection: Connection, table: str) -> bool:
-    query = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1"
-    [(count,)] = connection.execute(query, [short_name(table)]).fetchall()
-    return bool(count)
-
-
 def _rollups(connection: Connection) -> dict[str, tuple[str, ...]]:
     rows = connection.execute("SELECT name, by FROM tacit_rollups").fetchall()
     return {name: tuple(by) for name, by in rows}
-
-
-def _create(connection: Connection, batch: ReportBatch) -> None:
-    """Create a table for reports, partitioned by channel if there are several."""
-    table, channels = quote(batch.table), sorted(set(batch.reports["channel"].to_pylist()))
-    parts = " PARTITION BY LIST (channel)" if len(channels) > 1 else ""
-    connection.execute(f"CREATE TABLE {table} ({columns_of(batch.reports)}){parts}")
-    if parts:
-        for channel in channels:  # reports of a person are complete, so every batch has all channels
-            part = quote(f"{batch.table}_{channel}")
-            connection.execute(f"CREATE TABLE {part} PARTITION OF {table} FOR VALUES IN ({int(channel)})")
-
-
-def _index(connection: Connection, table: str, key: str) -> None:
-    """Create an index on people unless it exists; doing so after the first batch is faster."""
-    indexed = "SELECT count(*) FROM pg_index WHERE indrelid = to_regclass($1)"
-    [(count,)] = connection.execute(indexed, [quote(table)]).fetchall()
-    if not count:
-        connection.execute(f"CREATE INDEX ON {quote(table)} ({quote(key)})")
-        connection.execute(f"ANALYZE {quote(table)}")
-
-
-def _is_looked_up(connection: Connection, batch: ReportBatch, table: str, key: str) -> bool:
-    """Return whether to look people up one by one: the table is far larger, and its index supports this type of key."""
-    sizes = (
-        "SELECT coalesce(sum(pg_relation_size(relid)), 0) "
-        "FROM (SELECT relid FROM pg_partition_tree(to_regclass($1)) UNION SELECT to_regclass($1)) AS parts"
-    )
-    [(size,)] = connection.execute(sizes, [quote(table)]).fetchall()
-    same = "SELECT format_type(to_regtype($1), NULL)"
-    [(kind,)] = connection.execute(same, [type_of(batch.reports[batch.service.key].type)]).fetchall()
-    if size < LOOKED_UP * ROW_BYTES * batch.rows or dict(kinds_of(connection, table)).get(short_name(key)) != kind:
-        return False
-    _index(connection, table, key)
-    return True
 
 
 def _accept(batch: ReportBatch, elsewhere: Sequence[tuple[str, str]]) -> Sql:

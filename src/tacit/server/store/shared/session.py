@@ -42,8 +42,9 @@ def address_of(address: str, collector: str) -> str:
 
 
 def connect(address: str) -> Connection:
-    """Open a connection whose commits are on disk."""
+    """Open a connection whose commits are on disk, and which sees what was committed before it got a lock."""
     connection = psycopg.connect(address, autocommit=True, connect_timeout=CONNECT_SECONDS)
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED  # whatever the server's default is
     connection.execute("SET synchronous_commit = on")  # acknowledged means committed and on disk
     connection.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_SECONDS}s'")
     return connection

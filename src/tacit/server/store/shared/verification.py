@@ -9,6 +9,7 @@ import psycopg
 
 from tacit.collection import Collection
 from tacit.encode.reports import report_table
+from tacit.engines.postgres_changes import kept_rows
 from tacit.server.store.base import Sizes, digests_of
 from tacit.server.store.shared.session import Connection, connect
 from tacit.server.store.verification import Verified
@@ -82,6 +83,8 @@ def verify_analytical(connection: Connection) -> Verified:
             rows = 0
             if connection.execute("SELECT to_regclass(quote_ident(%s))", [table]).fetchone() != (None,):
                 [(rows,)] = connection.execute(compose("SELECT count(*) FROM {table}", table=table)).fetchall()
+                if _kept_number(connection, table) not in (None, rows):
+                    problems.append(f"the kept number of reports of {name} is wrong")
             stored, size = rows // len(compiled.channels), sizes.get((part.id, name), Sizes())
             reports += stored
             if stored < size.settled:
@@ -89,3 +92,9 @@ def verify_analytical(connection: Connection) -> Verified:
             if stored > size.settled + size.pending + size.bulk:  # pending reports may be there already
                 problems.append(f"there are more reports of {name} than the inbox knows")
     return Verified(reports, 0, tuple(problems))
+
+
+def _kept_number(connection: Connection, table: str) -> int | None:
+    """Return the kept number of rows of a report table; None if there is none, as in a store of an earlier version."""
+    known = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('tacit_versions') AND attname = 'triggers'"
+    return kept_rows(psycopg.RawCursor(connection), table) if connection.execute(known).fetchall() else None
