@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
-from tacit.answers.forecast.expectation import widest
+from tacit.answers.forecast.expectation import Expectation
 from tacit.answers.forecast.verdicts import Planned
 from tacit.contract.audit import audit_contract
 from tacit.contract.readers import central_loss
 from tacit.errors import LayoutError, UnanswerableError
 from tacit.estimate.answer import Options
+from tacit.estimate.decoder import Decoder
 
 __all__ = ["EPSILONS", "Curves", "curves", "half_width", "no_interval"]
 
@@ -21,6 +22,9 @@ EPSILONS = tuple(Fraction(tenths, 10) for tenths in (1, 2, 5, 10, 20, 40, 80))
 
 PEOPLE = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 """Numbers of people on the curve."""
+
+MOST_GROUPS = 12
+"""Groups of a question whose half widths are compared."""
 
 Point = tuple[float, float]
 
@@ -46,7 +50,7 @@ class Curves:
 
 def half_width(collection: Planned, text: str, *, people: int, confidence: float = 0.95) -> tuple[str, float]:
     """Return the first column of estimates and its expected half width, the widest of a few groups."""
-    return widest(collection.contract, text, users=max(1, people), options=Options(confidence))
+    return _expectation(collection, text, confidence).widest(max(1, people))
 
 
 def no_interval(people: int) -> str:
@@ -58,23 +62,21 @@ def curves(collection: Planned, text: str, *, people: int, confidence: float = 0
     """Return the curves of a question, with the present number of people."""
     people = max(1, people)
 
-    def width(planned: Planned, users: int) -> float:
-        return half_width(planned, text, people=users, confidence=confidence)[1]
-
-    column, now = half_width(collection, text, people=people, confidence=confidence)
+    expected = _expectation(collection, text, confidence)
+    column, now = expected.widest(people)
     if math.isinf(now):
         raise UnanswerableError(no_interval(people), code="no-finite-interval")
     if not now > 0:
         message = "The answer is known without error, or its error cannot be predicted."
         raise UnanswerableError(message, code="not-predictable")
     # four times the people double the half width of a total, and halve that of an average
-    per_person = width(collection, 4 * people) > now
-    by_people = [(float(n), width(collection, n) / (n if per_person else 1)) for n in sorted({*PEOPLE, people})]
+    per_person = expected.widest(4 * people)[1] > now
+    by_people = [(float(n), expected.widest(n)[1] / (n if per_person else 1)) for n in sorted({*PEOPLE, people})]
     by_epsilon, central = [], []
     for epsilon in sorted({*EPSILONS, collection.contract.epsilon}):
         try:
             other = _with_epsilon(collection, epsilon)
-            by_epsilon.append((float(epsilon), width(other, people)))
+            by_epsilon.append((float(epsilon), half_width(other, text, people=people, confidence=confidence)[1]))
             if (learned := _central(other, _leading(people))) is not None:
                 central.append((float(epsilon), learned))
         except LayoutError:  # the layout does not fit this budget: the curve skips it
@@ -104,6 +106,16 @@ def _central(collection: Planned, people: int) -> float | None:
 
 def _finite(points: list[Point]) -> list[Point]:
     return [(x, y) for x, y in points if math.isfinite(y)]
+
+
+def _expectation(collection: Planned, text: str, confidence: float) -> Expectation:
+    return Expectation(collection.contract, text, None, Options(confidence), MOST_GROUPS, _decoders(collection))
+
+
+@lru_cache(maxsize=16)
+def _decoders(_: Planned) -> dict[str, Decoder]:
+    """Return a place to keep the decoders of a collection's services between questions."""
+    return {}
 
 
 @lru_cache(maxsize=64)

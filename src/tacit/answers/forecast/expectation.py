@@ -37,13 +37,16 @@ from tacit.sql.quantiles import Quantile
 from tacit.sql.tables import scope_of, tables_of
 from tacit.sql.totals import Total
 
-__all__ = ["Expectation", "people_for", "predict", "widest"]
+__all__ = ["Expectation", "people_for", "predict"]
 
 MOST_PEOPLE = 10**12
 """Maximum people of a forecast, as many as `users` may be."""
 
 LINEARISED_PEOPLE = 10**6
 """People at whose expected totals columns are linearised."""
+
+MOST_PAIRED = 6
+"""Maximum totals of a column of which every pair's covariance is computed, instead of those of their combinations."""
 
 MOST_PRODUCTS = 30
 """Maximum products of services in one question for a predicted error: every pair of them is evaluated."""
@@ -90,21 +93,6 @@ def predict(
     if expected.rounds:
         names, shown = expected.rounds.spread(names, shown)
     return Answer(names, shown, notes=[*notes, *expected.bound.notes()], estimates=estimates)
-
-
-def widest(contract: Contract, text: str, *, users: int, options: Options, most_groups: int = 12) -> tuple[str, float]:
-    """Return the first column of estimates and its widest half width among a few groups, quickly.
-
-    The half width is NaN where none can be predicted, and infinite where some group is unlikely to have a finite
-    interval.
-    """
-    expected = Expectation(contract, text, None, options, most_groups)
-    place = next((i for i in range(len(expected.bound.names)) if not expected.bound.is_key(i)), None)
-    if place is None:
-        return "", math.nan
-    widths = [row[place].margin for row in expected.rows(users)]
-    known = [width for width in widths if not math.isnan(width)]
-    return expected.bound.names[place], max(known, default=math.nan)
 
 
 def people_for(
@@ -190,6 +178,7 @@ class Expectation:
         groups = self.bound.groups()
         step = 1 if most_groups is None else -(-len(groups) // most_groups)
         self._formulas = [(group, self.bound.formulas(group)) for group in groups[::step]]
+        self._paired: dict[tuple[int, int], float] = {}
 
     def rows(self, users: int, *, delta: bool = False) -> list[list[Any]]:
         """Return the expected rows for this many people; with ``delta``, all errors come from the delta method."""
@@ -197,6 +186,19 @@ class Expectation:
             self.bound.row(group, (), [self._cell(column, users, delta=delta) for column in columns])
             for group, columns in self._formulas
         ]
+
+    def widest(self, users: int) -> tuple[str, float]:
+        """Return the first column of estimates and its widest half width among the groups.
+
+        The half width is NaN where none can be predicted, and infinite where some group is unlikely to have a finite
+        interval.
+        """
+        place = next((i for i in range(len(self.bound.names)) if not self.bound.is_key(i)), None)
+        if place is None:
+            return "", math.nan
+        widths = [row[place].margin for row in self.rows(users)]
+        known = [width for width in widths if not math.isnan(width)]
+        return self.bound.names[place], max(known, default=math.nan)
 
     def linearise(self) -> Iterator[Functional]:
         """Yield, for each group and column, its linearisation at the answer of uniform records.
@@ -224,7 +226,7 @@ class Expectation:
         """Return the expected quantile for this many people, with the interval of single tests."""
         functionals = [self._functional(total) for total in quantile.totals]
         tests = np.array([users * self._mean(functional) for functional in functionals])
-        variances = interpolate(len(tests), lambda i: users * self._variance(functionals[i]))
+        variances = interpolate(len(tests), lambda i: users * self._matrix([functionals[i]], self._paired).item())
         return Curve(quantile, tests, np.sqrt(np.maximum(variances, 0.0)), math.inf, users).at(level, None)
 
     def estimate(self, formula: Formula, users: int, confidence: float, *, delta: bool) -> Estimate:
@@ -249,19 +251,38 @@ class Expectation:
         return Estimate(result.value, error, users, confidence, interval=interval)
 
     def _covariance(self, functionals: list[Functional], users: int) -> Callable[[Vector], Vector]:
-        """Return the expected covariance of combinations of totals, from variances of sums and differences."""
+        """Return the expected covariance of combinations of totals.
 
-        def variance(weights: Vector) -> float:
-            combined = _combine(functionals, weights)
-            return max(0.0, users * self._variance(combined)) if combined.terms else 0.0
+        Few totals have those of their pairs computed once, for any combination and any number of people.
+        """
 
         def covariance(rows: Vector) -> Vector:
-            matrix = np.diag([variance(row) for row in rows])
-            for i, j in itertools.combinations(range(len(rows)), 2):
-                matrix[i, j] = matrix[j, i] = (variance(rows[i] + rows[j]) - matrix[i, i] - matrix[j, j]) / 2
-            return matrix
+            used = np.flatnonzero(np.any(rows, axis=0))
+            if len(used) <= MOST_PAIRED:
+                weights = rows[:, used]
+                matrix = weights @ self._matrix([functionals[i] for i in used], self._paired) @ weights.T
+            else:
+                matrix = self._matrix([_combine(functionals, row) for row in rows], {})
+            np.fill_diagonal(matrix, np.maximum(matrix.diagonal(), 0.0))
+            return users * matrix
 
         return covariance
+
+    def _matrix(self, functionals: list[Functional], known: dict[tuple[int, int], float]) -> Vector:
+        """Return the covariance of one person's contributions, from variances of sums."""
+
+        def pair(i: int, j: int) -> float:
+            key = id(functionals[i]), id(functionals[j])
+            if key not in known:
+                both = functionals[i] if i == j else functionals[i] + functionals[j]
+                variance = self._variance(both) if both.terms else 0.0
+                known[key] = variance if i == j else (variance - pair(i, i) - pair(j, j)) / 2
+            return known[key]
+
+        matrix = np.zeros((len(functionals), len(functionals)))
+        for i, j in itertools.combinations_with_replacement(range(len(functionals)), 2):
+            matrix[i, j] = matrix[j, i] = pair(i, j)
+        return matrix
 
     def _mean(self, functional: Functional) -> float:
         return sum(
