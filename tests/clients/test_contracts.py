@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import tacit as tc
+from support.collectors import COLLECTION
 from support.contracts import FOLDER, TypeScriptClient, originals, package, python_client, random_collections
 from support.judging import decide_alike
 from support.losses import objections
@@ -178,6 +179,25 @@ def test_public_values_that_collectors_refuse_are_refused_before_anything_is_dra
                 client.person(number).record("t", {"x": 1, "os": text})
             assert text not in str(caught.value)
             assert wallet.spent(number) == 0
+    client.close()
+
+
+@pytest.mark.parametrize("service", ["users", "orders"])
+def test_columns_that_are_not_declared_are_refused_by_name(tmp_path: Path, service: str) -> None:
+    """Whoever passes a column believes that it is collected."""
+    wallet, text = Wallet(tmp_path / "wallet.db"), COLLECTION.to_json()
+    client = Client(Transport("http://127.0.0.1:1"), wallet, COLLECTION.id, text, "", 6, 0)
+    row = {"users": {"age": 3, "os": "ios"}, "orders": {"pay": 3}}[service]
+    names = {"users": ("agee", "age"), "orders": ("payy", "pay")}[service]
+    me = client.person("ada")
+    for more in ({names[0]: "canary"}, {"uid": "canary"}, {7: "canary"}):
+        with pytest.raises(RecordError) as caught:
+            me.rows(service, [row, row | more] if service == "orders" else [row | more])
+        assert caught.value.code == "unknown-column"
+        assert "canary" not in str(caught.value)
+        assert (f"Did you mean {names[1]!r}?" in str(caught.value)) == (names[0] in more)
+    assert me.history() == []
+    me.rows(service, [row])
     client.close()
 
 

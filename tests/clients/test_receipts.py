@@ -146,6 +146,32 @@ def test_an_older_copy_of_a_wallet_draws_nothing_that_the_collector_holds(tmp_pa
     assert len(store.bodies) == seen, "the second draw never left"
 
 
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_preview_is_asked_about_again_before_its_report_leaves(tmp_path: Path, status: int) -> None:
+    """Whoever looks at a preview may report from another device before they release it."""
+    store = Store()
+    with collecting(store) as address:
+        here = opened(address, tmp_path / "here.db")
+        assert here.person("ada").preview("users", ROW).leaves
+        elsewhere = opened(address, tmp_path / "elsewhere.db")
+        elsewhere.person("ada").record("users", ROW)
+        elsewhere.flush()
+        elsewhere.close()
+        store.receipts_status = status
+        other = opened(address, tmp_path / "here.db")  # another process with the same wallet
+        entry = other.person("ada").record("users", ROW)
+        assert (entry.statuses, entry.epsilon == 0) == ((("taken",), True) if status == 200 else (("waiting",), False))
+        assert other.flush(seconds=0).sent == 0
+        store.receipts_status = 200
+        assert here.flush().sent == other.flush().sent == 0
+        assert other.person("ada").history()[0].statuses == ("taken",)
+        assert other.person("ada").budget()["spent"] == 0, "what never left costs nothing"
+        assert here.person("ada").preview("users", ROW).leaves == ()
+        here.close()
+        other.close()
+    assert len(store.bodies) == 1, "the second draw never left"
+
+
 def test_what_an_earlier_version_kept_unasked_is_asked_for_once(tmp_path: Path) -> None:
     """It kept people instead of services."""
     store = Store()

@@ -111,7 +111,7 @@ export function createClient(parts: Parts): Client {
     const rules = interpreter.service(service);
     if (single) rules.needOneToOne();
     const claim = claimOf(service, held);
-    const isNew = !wallet.isDrawn(await wallet.read(), claim);
+    const isNew = !wallet.isReleased(await wallet.read(), claim); // also if a preview holds them: they may be sent elsewhere
     const asked = !address.token || !isNew || !await ask(timeout);
     const drawn = parts.assigned && isNew ? await parts.assigned(rules) : undefined;
     const { entry, again } = await wallet.take(claim, () => {
@@ -158,7 +158,7 @@ export function createClient(parts: Parts): Client {
       const { problem } = result;
       const wait = problem ? waitAfter(result) : 0; // what came while another delivery ran is sent at once
       if (!pending || wait === undefined || clock.now() + wait >= deadline) {
-        return { sent, rejected, pending, ...(problem && pending ? { problem: await tell(problem) } : {}) };
+        return { sent, rejected, pending, ...problem && pending && { problem: await tell(problem) } };
       }
       await new Promise<void>((resolve) => clock.after(wait, resolve));
     }
@@ -190,7 +190,7 @@ export function createClient(parts: Parts): Client {
       const { days } = wallet;
       const [cap, used] = [wallet.cap, spent(wallet.counted(pages, today()))].map(toNumber) as [number, number];
       const renews = wallet.renews(pages, today());
-      return { cap, spent: used, left: Math.max(0, cap - used), ...(days ? { days } : {}), ...(renews ? { renews } : {}) };
+      return { cap, spent: used, left: Math.max(0, cap - used), ...days && { days }, ...renews && { renews } };
     },
     isKept: async () => parts.kept,
     history: async () => (await wallet.read()).entries.map((entry) => receiptOf(entry, true)),

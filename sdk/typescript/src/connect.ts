@@ -14,7 +14,7 @@ import { BITS, secureDraws } from "./randomness.js";
 import type { Services } from "./services.js";
 import type { Store } from "./store.js";
 import { PATIENCE, systemClock } from "./time.js";
-import { fetchBytes, post } from "./transport.js";
+import { fetchText, post } from "./transport.js";
 import { walletOf } from "./wallet.js";
 import { isWhole } from "./whole.js";
 
@@ -62,8 +62,10 @@ export async function connectWith(url: string, options: Options, parts: Partial<
   need(per === undefined || isWhole(days, 1, MOST_DAYS), "bad-option", "per");
   const limit = exact(cap);
   const address = { url: checkedUrl(url), collection, person: personText(person), key, token };
-  const store = options.store ?? defaultStore();
-  const kept = options.store ? undefined : askToKeep();
+  need(options.store ?? globalThis.indexedDB, "no-store");
+  const store = options.store ?? indexedDBStore();
+  // Browsers clear storage when disks are full, or after weeks without a visit, unless they promised not to.
+  const kept = options.store ? undefined : navigator.storage?.persist?.().catch(() => false);
   const timeout = parts.timeout ?? TIMEOUT;
   const text = await pinned(store, `${address.url}/v1/collections/`, collection, timeout);
   const plain = new Interpreter(text);
@@ -101,17 +103,16 @@ async function pinned(store: Store, url: string, id: string, timeout: number): P
   const name = `contract/${id}`;
   const kept = await store.read(name);
   if (kept !== undefined && await hashOf(kept) === id) return kept;
-  const bytes = await fetchBytes(url + id, timeout);
-  if (await hashOf(bytes) !== id) throw new ContractError("contract-not-pinned");
-  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  const text = await fetchText(url + id, timeout);
+  if (await hashOf(text) !== id) throw new ContractError("contract-not-pinned");
   await store.update(name, () => text);
   return text;
 }
 
-async function hashOf(content: string | Uint8Array<ArrayBuffer>): Promise<string> {
+async function hashOf(text: string): Promise<string> {
   need(globalThis.crypto?.subtle, "insecure-page");
-  const bytes = typeof content === "string" ? bytesOf(content) : content;
-  return Array.from(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytesOf(text)));
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** Keys and tokens travel in the body, so beyond this machine only encrypted. */
@@ -123,14 +124,4 @@ function checkedUrl(text: string): string {
   const safe = /^https:|^http:\/\/((.+\.)?localhost|127(\.\d+){3}|\[::1\])(:\d+)?$/;
   need(url && safe.test(url.origin) && !url.search && !url.hash, "bad-url");
   return url.href.replace(/\/+$/, "");
-}
-
-/** Browsers clear storage when disks are full, or after weeks without a visit, unless they promised not to. */
-async function askToKeep(): Promise<boolean | undefined> {
-  return navigator.storage?.persist?.().catch(() => false);
-}
-
-function defaultStore(): Store {
-  need(globalThis.indexedDB, "no-store");
-  return indexedDBStore();
 }

@@ -66,7 +66,7 @@ function serviceOf(data: ServiceData, span: number, left: Limits, lists: Lists):
   needContract(JSON.stringify(levels) === JSON.stringify(data.levels), "bad-levels");
   const sensitive = declared.map((attribute, i): Known => {
     const values = attribute.values ?? lists[attribute.dictionary!];
-    return { ...attribute, ...levels[i]!, ...(values ? { values } : {}) };
+    return { ...attribute, ...levels[i]!, ...values && { values } };
   });
   const columns = sensitive.map((attribute) => columnOf(name, attribute));
   const attributes = [...sensitive, ...derivedLevels()];

@@ -86,23 +86,24 @@ export function checkMembers(value: unknown, type: string, version: number): voi
     for (const item of value) checkMembers(item, rest, version);
   } else if (TYPES[type] ?? /^(number|string|boolean)$/.test(type)) {
     needContract(TYPES[type]?.(value) ?? typeof value === type, "wrong-type");
-  } else if (last === "}") {
-    needContract(isObject(value), "wrong-type");
-    for (const item of Object.values(value)) checkMembers(item, rest.slice(1), version);
-  } else if (KINDS[type]) {
+  } else {
     if (last === "?" && value === null) return;
     needContract(isObject(value), "wrong-type");
-    const kind = value[type === "kind" ? type : "oracle"] as string;
-    needContract(version < 2 || (kind !== "boolean" && kind !== "timestamp"), "reserved");
-    needContract(KINDS[type].includes(kind), "unknown-kind");
-    checkObject(value, kind, version);
-  } else {
-    checkObject(value, type, version);
+    if (last === "}") {
+      for (const item of Object.values(value)) checkMembers(item, rest.slice(1), version);
+    } else {
+      let kind = type;
+      if (KINDS[type]) {
+        kind = value[type === "kind" ? type : "oracle"] as string;
+        needContract(version < 2 || (kind !== "boolean" && kind !== "timestamp"), "reserved");
+        needContract(KINDS[type].includes(kind), "unknown-kind");
+      }
+      checkObject(value, kind, version);
+    }
   }
 }
 
-function checkObject(value: unknown, type: string, version: number): void {
-  needContract(isObject(value), "wrong-type");
+function checkObject(value: Record<string, unknown>, type: string, version: number): void {
   const fields = TABLE[type]!.split(" ").filter((field) => version > 1 || !field.includes("!"))
     .map((field) => field.split(":") as [string, string?]);
   const names = fields.map(([name]) => name.replace(/\W/, ""));

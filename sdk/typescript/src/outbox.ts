@@ -57,7 +57,7 @@ export async function deliver(wallet: Wallet, address: Address, timeout: () => n
   let sent = 0;
   let rejected = 0;
   const pages = await wallet.read();
-  let failed: Outcome = {}; // a deletion that is refused keeps no report back
+  let failed: Outcome = {}; // a deletion or a question that is refused keeps no other report back
   for (const deletion of deletions(pages, address)) {
     const named = deletion === address.url ? "" : `,"collection":"${deletion.slice(0, 64)}"`;
     const outcome = await post(`${address.url}/v1/forget`, `{${access(address)},"person":${address.person}${named}}`, timeout());
@@ -67,10 +67,10 @@ export async function deliver(wallet: Wallet, address: Address, timeout: () => n
   }
   if (pages.unasked?.some((one) => one.startsWith(address.collection))) {
     const outcome = await ask();
-    if (outcome) return { sent, rejected, ...orBad(outcome) }; // it may hold them: a second draw must not leave
+    if (outcome) failed = orBad(outcome); // it may hold them: a second draw must not leave
   }
   const queue = batches(waiting(wallet.latest, address));
-  for (let batch = queue.shift(); batch; batch = queue.shift()) {
+  for (let batch; batch = queue.shift();) {
     const { url, body } = envelope(address, batch);
     const outcome = await post(url, body, timeout());
     if (outcome.problem?.status === TOO_LARGE && batch.length > 1) {
@@ -79,9 +79,10 @@ export async function deliver(wallet: Wallet, address: Address, timeout: () => n
     }
     const settled = settle(batch, outcome);
     if (settled.length) await wallet.settle(settled);
-    const stored = settled.filter(({ status }) => status === "stored").length;
-    sent += stored;
-    rejected += settled.length - stored;
+    for (const { status } of settled) {
+      if (status === "stored") sent++;
+      else rejected++;
+    }
     if (settled.length < batch.length) return { sent, rejected, ...orBad(outcome) };
   }
   return { sent, rejected, ...failed };
@@ -145,6 +146,6 @@ function settle(batch: readonly Letter[], { answer, problem }: Outcome): Settled
 }
 
 /** An answer that is not about the batch is a problem, too. */
-function orBad({ problem, ...outcome }: Outcome): Outcome {
-  return problem ? { problem, ...outcome } : { problem: new CollectorError("bad-answer"), wait: 0 };
+function orBad(outcome: Outcome): Outcome {
+  return outcome.problem ? outcome : { problem: new CollectorError("bad-answer"), wait: 0 };
 }

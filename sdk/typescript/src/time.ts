@@ -31,8 +31,7 @@ export const PATIENCE: Patience = { first: 1_000, longest: 300_000 };
 
 /** Return the wait after the n-th failure in a row (from 1): it doubles, and is spread so that clients do not march. */
 export function backOff(failures: number, { first, longest }: Patience, draws: Draws): number {
-  const whole = Math.min(longest, first * 2 ** Math.min(failures - 1, 30));
-  return whole * (0.5 + fraction(draws) / 2);
+  return Math.min(longest, first * 2 ** Math.min(failures - 1, 30)) * (1 + fraction(draws)) / 2;
 }
 
 /** Run something at a random phase from now, then once each period, until called off. */

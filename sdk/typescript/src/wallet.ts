@@ -73,11 +73,11 @@ export interface Wallet {
   read(): Promise<Pages>;
   /**
    * Return the entry of a claim, and whether it was there before; `draw` runs only if it was not. If the collector could
-   * not be asked which reports it has, the reports stay until `noteTaken` has its answer.
+   * not be asked which reports it has, reports that are drawn or released now stay until `noteTaken` has its answer.
    */
   take(claim: Claim, draw: () => readonly string[], asked?: boolean): Promise<{ entry: Entry; again: boolean }>;
-  /** Tell whether nothing is left to be drawn for a claim: there are reports, or the person has left. */
-  isDrawn(pages: Pages, claim: Claim): boolean;
+  /** Tell whether nothing is left to be drawn or released for a claim: it was, or the person has left. */
+  isReleased(pages: Pages, claim: Claim): boolean;
   /** Return the charges that still count on a day, oldest first. */
   counted(pages: Pages, today: string): Entry[];
   /** Return the day on which the oldest charge that counts stops counting, if there is one. */
@@ -144,21 +144,24 @@ export function walletOf(store: Store, person: string, cap: Fraction, days?: num
       const changed = await change((pages) => {
         const { entries, forgotten, unasked } = pages;
         refuse(forgotten.includes(claim.collection), "forgotten");
-        again = entries.some(isOf(claim));
-        if (again) {
-          const release = (entry: Entry): Entry => ({ ...entry, url: claim.url, held: entry.held && claim.held });
-          return { entries: entries.map((entry) => isOf(claim)(entry) ? release(entry) : entry) };
+        const own = entries.find(isOf(claim));
+        const kept = !asked && (!own || own.held) && { unasked: union(unasked, placeOf(claim)) };
+        again = !!own;
+        if (own) {
+          const released = { ...own, url: claim.url, held: own.held && claim.held };
+          return { ...kept, entries: entries.map((entry) => entry === own ? released : entry) };
         }
         refuse(entries.some(isOtherTier(claim)), "other-tier", claim.service);
         const day = latestDay(pages, claim.day); // a clock that was set back renews nothing
         refuseOverspending(pages, claim, day);
         const reports = draw().map((body) => ({ body, status: "waiting" as const }));
         const entry = { ...claim, day, epsilon: fractionText(claim.epsilon), reports };
-        return { entries: [...entries, entry], ...(asked ? {} : { unasked: union(unasked, placeOf(claim)) }) };
+        return { ...kept, entries: [...entries, entry] };
       });
       return { entry: changed.entries.find(isOf(claim))!, again };
     },
-    isDrawn: ({ forgotten, entries }, claim) => forgotten.includes(claim.collection) || entries.some(isOf(claim)),
+    isReleased: ({ forgotten, entries }, claim) =>
+      forgotten.includes(claim.collection) || entries.some((entry) => isOf(claim)(entry) && !entry.held),
     renews(pages, today) {
       const oldest = counted(pages, today).find(({ epsilon }) => epsilon !== "0");
       return oldest && days ? later(oldest.day, days) : undefined;
@@ -166,8 +169,8 @@ export function walletOf(store: Store, person: string, cap: Fraction, days?: num
     noteTaken: (collection, claims) => change((pages) => {
       const { entries, unasked = [] } = pages;
       const taken = { epsilon: "0", reports: [{ body: "", status: "taken" as const }] };
-      const known = entries.map((entry) => // nothing of what is unasked was ever sent
-        isUnasked(pages, entry) && claims.some(isOf(entry)) ? { ...entry, ...taken } : entry);
+      const known = entries.map((entry) => // nothing of what is held or unasked was ever sent
+        (entry.held || isUnasked(pages, entry)) && claims.some(isOf(entry)) ? { ...entry, ...taken } : entry);
       const fresh = claims.filter((claim) => !entries.some(isOf(claim)));
       return {
         entries: [...known, ...fresh.map((claim) => ({ ...claim, ...taken }))],
@@ -180,7 +183,7 @@ export function walletOf(store: Store, person: string, cap: Fraction, days?: num
         reports: entry.reports.map((report, slot) => {
           const news = settled.find((one) => one.slot === slot && isOf(entry)(one));
           if (!news || report.status !== "waiting") return report;
-          return { ...report, status: news.status, ...(news.code === undefined ? {} : { code: news.code }) };
+          return { ...report, status: news.status, ...news.code && { code: news.code } };
         }),
       })),
     })),
@@ -199,7 +202,7 @@ export function walletOf(store: Store, person: string, cap: Fraction, days?: num
 
 /** Return a day, or the latest one on which something was charged if that is later. */
 export function latestDay(pages: Pages, day: string): string {
-  return pages.entries.reduce((latest, entry) => entry.day > latest ? entry.day : latest, day);
+  return [day, ...pages.entries.map((entry) => entry.day)].sort().at(-1)!;
 }
 
 function later(day: string, days: number): string {

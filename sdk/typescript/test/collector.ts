@@ -46,9 +46,11 @@ export class Collector {
   /** Faults of the next requests, in order; then `always`. */
   readonly faults: Fault[] = [];
   always: Fault | undefined;
-  /** Runs instead of "stored" for a report: a status object. */
+  /** Answers every GET. */
+  get: Fault | undefined;
   /** The answer to a question for receipts; without it the collector is one that has none. */
   receipts: ((body: string) => object) | undefined;
+  /** Runs instead of "stored" for a report: a status object. */
   judge: (report: Report) => object | undefined = () => undefined;
   published: Record<string, Published> = Object.fromEntries(Object.values(collections).map((one) => [one.id, one]));
   pages: Record<string, { type: string; text: string }> = {};
@@ -83,7 +85,7 @@ export class Collector {
     const seen = { method, path: url, type: headers["content-type"] ?? "", headers: JSON.stringify(headers), body };
     this.seen.push(seen);
     if (method === "POST") this.#remember(url, body);
-    const fault = method === "POST" ? this.faults.shift() ?? this.always : undefined;
+    const fault = method === "POST" ? this.faults.shift() ?? this.always : this.get;
     if (fault?.(seen, response)) return;
     if (this.pages[url]) {
       response.writeHead(200, { "content-type": this.pages[url].type });

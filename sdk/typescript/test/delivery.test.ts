@@ -1,5 +1,6 @@
 /** Retries, batches and moments: what goes wrong between a client and its collector, and that the bytes never change. */
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import { test } from "node:test";
 import type { Clock } from "../src/time.js";
 import { backOff, PATIENCE } from "../src/time.js";
@@ -203,4 +204,31 @@ test("an empty outbox sends nothing, a closed client neither", async (t) => {
   me.close();
   await clock.advance(200_000);
   assert.equal(to.posts.length, 0);
+});
+
+test("a collector whose answers never end fills no memory", async (t) => {
+  const to = await collector(t);
+  let sent = 0;
+  const flood = (response: ServerResponse): true => {
+    const piece = Buffer.alloc(2 ** 16, " ");
+    const pour = (): void => {
+      while (!response.destroyed && response.write(piece)) sent += piece.length;
+    };
+    response.writeHead(200, { "content-type": "application/json" });
+    response.on("drain", () => (sent += piece.length, pour()));
+    pour();
+    return true;
+  };
+  to.get = (_request, response) => flood(response);
+  await assert.rejects(client(t, to, {}, { timeout: 60_000 }), { code: "unreachable" });
+  assert.ok(sent < 2 ** 26 + 2 ** 24, `${sent} bytes of a contract`);
+  to.get = undefined;
+  const me = await client(t, to, { token: "12.ab" }, { timeout: 60_000 });
+  to.faults.push(...Array<Fault>(2).fill((_request, response) => flood(response)));
+  sent = 0;
+  const { reports } = await me.record("users", USER);
+  assert.equal(reports[0]!.status, "waiting");
+  assert.deepEqual(await me.flush(), { sent: 1, rejected: 0, pending: 0 });
+  assert.equal(to.faults.length, 0);
+  assert.ok(sent < 2 ** 25, `${sent} bytes of two answers`);
 });

@@ -118,3 +118,36 @@ test("with a refused token nothing leaves until a better one is asked with", asy
   assert.ok(to.posts.every(({ path }) => path === "/v1/receipts"), "the collector never saw a second draw");
   assert.equal((await lost.history())[0]!.reports[0]!.status, "taken");
 });
+
+test("a preview is asked about again before its report leaves", async (t) => {
+  for (const asked of [true, false]) {
+    const to = await collector(t);
+    to.receipts = () => ({ taken: [] });
+    const store = memoryStore();
+    const me = await client(t, to, { ...TOKEN, store });
+    assert.equal((await me.preview("users", USER)).leaves.length, 1);
+    to.receipts = () => ({ taken: [{ service: "users", slot: 0 }] }); // another device has reported since
+    if (!asked) to.always = (request, response) => request.path === "/v1/receipts" && problem(response, 503, "slow-down");
+    const other = await client(t, to, { ...TOKEN, store }); // another page on this device
+    const { reports } = await other.record("users", USER);
+    assert.equal(reports[0]!.status, asked ? "taken" : "waiting");
+    assert.deepEqual(await lastWords(store, to), []);
+    to.always = undefined;
+    assert.equal((await other.flush()).sent, 0);
+    assert.deepEqual((await other.history()).map(({ reports, epsilon }) => [reports[0], epsilon]), [[{ body: "", status: "taken" }, 0]]);
+    assert.ok(to.posts.every(({ path }) => path === "/v1/receipts"), "the second draw never left");
+  }
+});
+
+test("a question without an answer holds back only what it is about", async (t) => {
+  const to = await collector(t);
+  to.receipts = () => ({ taken: [] });
+  const me = await client(t, to, TOKEN);
+  await me.record("users", USER);
+  to.always = (request, response) => request.path === "/v1/receipts" && problem(response, 403, "bad-token");
+  await me.rows("orders", ORDERS);
+  const { sent, pending, problem: why } = await me.flush();
+  assert.deepEqual([sent, pending, why?.code], [1, 2, "bad-token"]);
+  to.always = undefined;
+  assert.deepEqual(await me.flush(), { sent: 2, rejected: 0, pending: 0 });
+});

@@ -6,6 +6,7 @@ at times that do not depend on them, such as once per round.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import logging
@@ -153,7 +154,8 @@ class Client:
             message = "This person is not asked in this round of the panel. Nothing was drawn."
             raise UsageError(message, code="not-asked")
         rows = plain_rows(rows)
-        is_new = not self._wallet.is_drawn(self.collection, person, service)
+        _refuse_undeclared(self._services[service], rows)
+        is_new = not self._wallet.is_released(self.collection, person, service)  # or a preview holds it
         asked = not (is_new and self._outbox.has_tokens) or self._ask(person) is None
         public = _public(self._services[service], rows)
         coin = self._coin(person) if self._interpreter.is_assigned and is_new else None
@@ -284,6 +286,18 @@ class PersonClient:
         rounds = {entry.collection for entry in self._client.wallet.history(self._person)}
         for collection in rounds | {self._client.collection}:
             self._client.wallet.forget(collection, self._person)
+
+
+def _refuse_undeclared(rules: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a column that the service does not declare: whoever passes it believes that it is collected."""
+    known = [str(column["name"]) for column in rules["attributes"]]
+    given = {name: None for row in rows if isinstance(row, Mapping) for name in row}
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            problem = f"the column is not declared.{hint} Pass only: {', '.join(known)}."
+            raise RecordError(problem, code="unknown-column", service=rules["name"], column=str(name))
 
 
 def _public(rules: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -56,6 +56,14 @@ BESIDE = (
 )
 """Tables that clients of earlier versions ignore; these asked about a person once, not about each service."""
 
+RELEASE = (
+    "UPDATE reports SET status = 'waiting' WHERE collection = ? AND person = ? AND service = ? AND status = 'held'"
+)
+TAKEN = (
+    "UPDATE reports SET status = 'taken', body = '' WHERE collection = ? AND person = ? AND service = ?",
+    "UPDATE entries SET epsilon = '0' WHERE collection = ? AND person = ? AND service = ?",
+)
+
 Draw = Callable[[], Sequence[str]]
 """Draws the bodies of a service's reports, one for each slot."""
 
@@ -183,19 +191,21 @@ class Wallet:
             file.execute("INSERT OR IGNORE INTO coins VALUES (?, ?, ?)", (collection, _key(person), coin))
         return self.coin(collection, person) or coin
 
-    def is_drawn(self, collection: str, person: Person, service: str) -> bool:
-        """Return whether nothing is left to be drawn: there are reports of a service, or the person has left."""
+    def is_released(self, collection: str, person: Person, service: str) -> bool:
+        """Return whether nothing is left to be drawn or released: a service was reported, or the person has left."""
         who = _key(person)
         with self._lock:
-            return self._is_forgotten(collection, who) or self._entry(collection, who, service) is not None
+            entry = self._entry(collection, who, service)
+            return self._is_forgotten(collection, who) or (entry is not None and "held" not in entry.statuses)
 
     def claim(self, claim: Claim, person: Person, cap: Cap, draw: Draw, *, held: bool, asked: bool = True) -> Entry:
         """Return the reports of a service: those drawn before, or new ones, charged and stored.
 
         Held ones stay here until they are claimed again without `held`. If the collector could not be asked which
-        reports it has, they stay until `note_taken` records its answer.
+        reports it has, what is drawn or released now stays until `note_taken` records its answer.
         """
         who = _key(person)
+        place = (claim.collection, who, claim.service)
         with self._transaction() as file:
             if self._is_forgotten(claim.collection, who):
                 message = "This person has left this round. What was spent stays spent; the next round is open."
@@ -205,16 +215,10 @@ class Wallet:
                 day = max([claim.day, *(day for day, _ in self._charges(who))])  # setting the clock back renews nothing
                 self._refuse_overspending(claim, who, cap, day)
                 self._insert(claim, who, claim.epsilon, day, draw(), "held")
-                if not asked:
-                    file.execute(
-                        "INSERT INTO unasked_services VALUES (?, ?, ?)", (claim.collection, who, claim.service)
-                    )
+            if not asked and self._is_held(*place):
+                file.execute("INSERT OR IGNORE INTO unasked_services VALUES (?, ?, ?)", place)
             if not held:
-                file.execute(
-                    "UPDATE reports SET status = 'waiting' "
-                    "WHERE collection = ? AND person = ? AND service = ? AND status = 'held'",
-                    (claim.collection, who, claim.service),
-                )
+                file.execute(RELEASE, place)
             entry = self._entry(claim.collection, who, claim.service)
         if entry is None:
             message = "The wallet lost what was just stored. Nothing was sent."
@@ -269,22 +273,14 @@ class Wallet:
         """Record the services for which the collector already has reports: ours are not sent, and cost nothing."""
         who = _key(person)
         with self._transaction() as file:
-            where = (collection, who)
             query = "DELETE FROM unasked_services WHERE collection = ? AND person = ? RETURNING service"
-            unasked = {service for (service,) in file.execute(query, where).fetchall()}
+            unasked = {service for (service,) in file.execute(query, (collection, who)).fetchall()}
             for claim in claims:
                 if self._entry(collection, who, claim.service) is None:
                     self._insert(claim, who, Fraction(0), claim.day, [""], "taken")
-                elif claim.service in unasked:  # none of these was ever sent
-                    place = (*where, claim.service)
-                    file.execute(
-                        "UPDATE reports SET status = 'taken', body = '' "
-                        "WHERE collection = ? AND person = ? AND service = ?",
-                        place,
-                    )
-                    file.execute(
-                        "UPDATE entries SET epsilon = '0' WHERE collection = ? AND person = ? AND service = ?", place
-                    )
+                elif claim.service in unasked or self._is_held(collection, who, claim.service):  # none was ever sent
+                    for query in TAKEN:
+                        file.execute(query, (collection, who, claim.service))
 
     def _entry(self, collection: str, who: str, service: str) -> Entry | None:
         where = (collection, who, service)
@@ -296,6 +292,10 @@ class Wallet:
         reports = self._file.execute(query, where).fetchall()
         bodies, statuses = tuple(body for body, _ in reports if body), tuple(status for _, status in reports)
         return Entry(collection, row[0], service, Fraction(row[1]), bodies, statuses, row[2], row[3])
+
+    def _is_held(self, collection: str, who: str, service: str) -> bool:
+        query = "SELECT 1 FROM reports WHERE collection = ? AND person = ? AND service = ? AND status = 'held'"
+        return self._file.execute(query, (collection, who, service)).fetchone() is not None
 
     def _is_forgotten(self, collection: str, who: str) -> bool:
         query = "SELECT 1 FROM forgotten WHERE collection = ? AND person = ?"
