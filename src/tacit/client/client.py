@@ -291,8 +291,8 @@ class PersonClient:
 def _refuse_undeclared(rules: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
     """Refuse a column that the service does not declare: whoever passes it believes that it is collected."""
     known = [str(column["name"]) for column in rules["attributes"]]
-    given = {name: None for row in rows if isinstance(row, Mapping) for name in row}
-    for name in given:
+    passed = {name: None for row in rows if isinstance(row, Mapping) for name in row}
+    for name in passed:
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
