@@ -10,6 +10,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -40,17 +41,18 @@ def _text(node: ast.expr | None, line: int, known: list[tuple[int, str, ast.expr
 
 def _errors(tree: ast.AST) -> Iterator[tuple[str, str]]:
     """Yield code and message of each error that a module makes."""
+    nodes = list(ast.walk(tree))
     known = sorted(
         (
             (node.lineno, target.id, node.value)
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Assign)
             for target in node.targets
             if isinstance(target, ast.Name)
         ),
         key=lambda assigned: assigned[0],
     )
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call):
             named = {word.arg: word.value for word in node.keywords}
             first = node.args[0] if node.args else None
@@ -88,6 +90,7 @@ def _default_codes(node: ast.ClassDef) -> Iterator[str]:
             yield from _constants(line.value)
 
 
+@cache
 def messages() -> dict[str, list[str]]:
     """Return what the package says with each code, as far as it is written where the error is made."""
     made: dict[str, set[str]] = {}

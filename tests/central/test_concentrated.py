@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from central.test_marginals import people
 from support.chances import assert_distribution
 from support.tape import Tape
+from support.tiers import keeping
 from tacit import central
 from tacit.central.charges import Charge
 from tacit.central.concentrated import largest_rho
@@ -36,7 +37,7 @@ def chances(scale: float, reach: int) -> np.ndarray:
     return inside
 
 
-@pytest.mark.parametrize("rho", ["1/2", "1/50"])
+@pytest.mark.parametrize("rho", keeping(["1/2"], ["1/2", "1/50"], "200,000 draws of Gaussian noise"))
 def test_the_library_draws_the_stated_distribution(rho: str) -> None:
     """n = 200,000, false alarms 1e-9; fresh randomness of the system. The mutant has a scale 5 % larger."""
     law = Gaussian(Fraction(rho))

@@ -81,7 +81,7 @@ def few_outputs(seed: int, calls: int = 1) -> Callable[[], Iterable[Sequence[Int
         pytest.param("kdtree", {}, marks=pytest.mark.long("the k-d tree's default thresholds; others stay")),
         ("hierarchical", {"height": 2}),
         ("blue", {}),
-        ("adaptive", {}),
+        pytest.param("adaptive", {}, marks=pytest.mark.long("every pair of neighbours of `adaptive`")),
         pytest.param("auto", {}, marks=pytest.mark.long("the neighbours of `auto`, which takes one of the others")),
     ],
 )

@@ -98,6 +98,7 @@ def test_the_advisor_follows_people_epsilon_and_cells() -> None:
     assert "enough to estimate every cell" in str(rich)
 
 
+@pytest.mark.long("trials of every method; the expected error of two stays")
 def test_the_advisor_tries_methods_on_a_table_that_is_not_private() -> None:
     service = tc.Service("persons", key="uid", attributes=[tc.Ordinal("age", 0, 15), tc.Ordinal("income", 0, 19)])
     rows = table(2_000)

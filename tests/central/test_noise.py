@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.chances import assert_distribution, assert_mean
+from support.tiers import keeping
 from tacit.central.noise import Laplace, OpenDp
 from tacit.errors import UsageError
 
@@ -26,7 +27,9 @@ def chances(scale: float, reach: int) -> np.ndarray:
     return chance
 
 
-@pytest.mark.parametrize(("epsilon", "sensitivity"), [("1", 1), ("0.3", 1), ("2", 7)])
+@pytest.mark.parametrize(
+    ("epsilon", "sensitivity"), keeping([("2", 7)], [("1", 1), ("0.3", 1), ("2", 7)], "200,000 draws of Laplace noise")
+)
 def test_the_library_draws_the_stated_distribution(epsilon: str, sensitivity: int) -> None:
     """n = 200,000, false alarms 1e-9; fresh randomness of the system. The mutant has a scale 5 % larger."""
     law = Laplace(Fraction(epsilon), sensitivity)

@@ -42,6 +42,7 @@ def quality(weights: np.ndarray) -> tuple[float, float]:
     return float(np.mean(fitted) / np.mean(least)), float(np.mean(held))
 
 
+@pytest.mark.long("quality of fits of many tables; those of two attributes stay")
 def test_fits_are_no_worse_than_least_squares_and_say_how_far_off_they_are() -> None:
     ratios, held = zip(*(quality(weights) for weights in TABLES.values()), strict=True)
     assert max(ratios) < 1.02, ratios

@@ -77,7 +77,7 @@ class Seen:
 
 @pytest.mark.parametrize(
     "name",
-    keeping(["salaries", "two visits"], ["salaries", "two visits", "digits", "derived", "orders"], "agreeing surfaces"),
+    keeping(["two visits"], ["salaries", "two visits", "digits", "derived", "orders"], "agreeing surfaces"),
 )
 def test_tables_of_all_surfaces_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One attribute and two, of services with and without public columns, alone and joined."""
@@ -103,7 +103,7 @@ def test_tables_of_all_surfaces_agree(name: str, monkeypatch: pytest.MonkeyPatch
     db.close()
 
 
-@pytest.mark.parametrize("name", ["digits", "questionnaire"])
+@pytest.mark.parametrize("name", keeping(["digits"], ["digits", "questionnaire"], "surfaces of a release"))
 def test_tables_of_a_release_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     one, seen = replace(STRANGERS[name], people=PEOPLE), Seen(monkeypatch)
     [(service, rows)] = one.tables(1).items()

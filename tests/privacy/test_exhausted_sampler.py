@@ -93,6 +93,7 @@ def test_the_whole_encoder_is_the_whole_channel_at_six_bits(mechanism: str) -> N
         assert seen.tolist() == [probability * (1 << 18) for probability in row]
 
 
+@pytest.mark.long("all draws of eight bits; those of six stay")
 def test_the_whole_encoder_is_the_whole_channel_at_eight_bits() -> None:
     contract = compile_contract(SCHEMA, Fraction(1), mechanism="hio", oracle="auto", round_name="", bits=8)
     service = contract.services[0]

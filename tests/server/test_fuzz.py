@@ -199,6 +199,7 @@ def test_questions_of_any_words_break_nothing(client: httpx.Client, words: list[
         assert response.status_code in (200, 400), (asked, response.text)
 
 
+@pytest.mark.long("requests that Schemathesis makes up; those of Hypothesis stay")
 def test_schemathesis_finds_no_unhandled_error(tmp_path: Path) -> None:
     """What the OpenAPI description generates, against a process: no 5xx, and every answer as described."""
     pytest.importorskip("schemathesis")

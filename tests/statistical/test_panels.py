@@ -17,7 +17,7 @@ HELD = "SUM(CASE WHEN x = 'a' THEN 1 ELSE 0 END) AS n"
 
 
 @pytest.mark.parametrize(
-    ("reports", "enrolled"), keeping([(2, False), (1, True)], [(1, False), (2, False), (1, True)], "panels of drift")
+    ("reports", "enrolled"), keeping([(1, True)], [(1, False), (2, False), (1, True)], "panels of drift")
 )
 def test_intervals_hold_and_nothing_is_biased(reports: int, enrolled: bool) -> None:
     """40 groups of 800 people (60 in `make test-all`), seed 3.

@@ -211,10 +211,10 @@ USES: dict[str, Callable[[Path], None]] = {
     "Add an engine": use_engine,
     "Add an aggregate": use_aggregate,
 }
-KEPT = ["Add an oracle", "Add an aggregate"]
+KEPT = ["Add an aggregate"]
 
 
-@pytest.mark.parametrize("title", keeping(KEPT, USES, "recipes; an oracle and an aggregate stay"))
+@pytest.mark.parametrize("title", keeping(KEPT, USES, "recipes; that of an aggregate stays"))
 def test_a_recipe_followed_to_the_letter_works_and_changes_what_it_names(title: str, copy: Copy) -> None:
     folder = copy.folder
     follow(title, folder)

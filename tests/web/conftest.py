@@ -46,7 +46,7 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture(params=keeping(["light", "dark"], LOOKS, "looks of a screen"))
+@pytest.fixture(params=keeping(["dark"], LOOKS, "looks of a screen"))
 def look(browser: Browser, request: pytest.FixtureRequest) -> Iterator[BrowserContext]:
     """Lend a fresh profile: light, dark and narrow."""
     context = browser.new_context(**LOOKS[request.param])

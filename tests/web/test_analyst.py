@@ -117,6 +117,7 @@ def summed(demo: str, sql: str, group: dict[str, str]) -> float:
             return total
 
 
+@pytest.mark.long("details of the builder and of averages; the story stays")
 def test_averages_are_a_numerator_over_a_denominator(page: Page, demo: str) -> None:
     opened(page, demo, "SELECT AVG(income) AS income FROM shop WHERE age >= 30")
     expect(proof(page)).to_have_attribute("data-adds-up", "true")
@@ -166,6 +167,7 @@ def test_problems_are_marked_where_they_are(page: Page, demo: str, sql: str, mar
     expect(page.locator("#problem")).to_have_text("")
 
 
+@pytest.mark.long("details of the builder and of averages; the story stays")
 def test_what_the_builder_cannot_show_stays_as_it_is(page: Page, demo: str) -> None:
     text = "SELECT COUNT(*) AS n -- everybody\nFROM shop   WHERE (age) > 3"
     opened(page, demo, text)
@@ -174,6 +176,7 @@ def test_what_the_builder_cannot_show_stays_as_it_is(page: Page, demo: str) -> N
     expect(proof(page)).to_have_attribute("data-adds-up", "true")
 
 
+@pytest.mark.long("details of the builder and of averages; the story stays")
 def test_joins_conditions_and_measures_in_the_builder(page: Page, demo: str) -> None:
     opened(page, demo, "SELECT COUNT(*) AS people FROM shop")
     page.get_by_label("Join with a service").select_option("clinic")

@@ -109,6 +109,7 @@ def act(page: Page, choose: random.Random) -> None:
     page.wait_for_timeout(choose.choice([0, 0, 30, 120, 400]))
 
 
+@pytest.mark.long("random orders of what an analyst does")
 @pytest.mark.parametrize("seed", keeping([1], range(1, 11), "orders of 45 actions on a bad network"))
 def test_nothing_fresh_is_of_another_question(page: Page, demo: str, seed: int) -> None:
     page.goto(f"{demo}/query#q={quote(QUESTIONS[0])}")

@@ -58,6 +58,7 @@ def test_questions_are_saved_opened_deleted_and_shown_together(page: Page, demo:
     expect(page.locator("text=on one page")).to_have_count(0)
 
 
+@pytest.mark.long("details of saved questions")
 def test_a_browser_that_keeps_nothing_says_so(page: Page, demo: str) -> None:
     page.add_init_script("Storage.prototype.setItem = () => { throw new Error('full'); }")
     opened(page, demo)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from support.analyst_page import FAILURES, SMOKERS, Held, nothing_is_left, opened, panel, settled
@@ -27,6 +28,7 @@ def test_while_the_text_is_read_the_builder_waits(page: Page, demo: str) -> None
     expect(page.get_by_label("Group by a column")).to_be_enabled()
 
 
+@pytest.mark.long("the builder beside the text; that it waits stays")
 def test_changes_of_the_builder_while_an_earlier_one_is_read_are_kept(page: Page, demo: str) -> None:
     opened(page, demo)
     held = Held(page, "/v1/draft")
@@ -41,6 +43,7 @@ def test_changes_of_the_builder_while_an_earlier_one_is_read_are_kept(page: Page
     expect(page.get_by_label("where: value")).to_have_value("41")
 
 
+@pytest.mark.long("the builder beside the text; that it waits stays")
 def test_the_text_says_when_it_does_not_follow_the_builder(page: Page, demo: str) -> None:
     opened(page, demo)
     held = Held(page, "/v1/draft")
@@ -62,6 +65,7 @@ def test_the_text_says_when_it_does_not_follow_the_builder(page: Page, demo: str
     settled(page)
 
 
+@pytest.mark.long("the builder beside the text; that it waits stays")
 def test_what_is_no_limit_does_not_stay_in_the_builder(page: Page, demo: str) -> None:
     opened(page, demo)
     page.get_by_label("Most rows").fill("2")

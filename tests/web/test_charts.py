@@ -128,6 +128,7 @@ def test_fitted_values_stand_beside_unbiased_ones(page: Page, demo: str) -> None
     expect(page.locator("#fit, #chart .fill.fitted")).to_have_count(0)
 
 
+@pytest.mark.long("grids of fitted values; their bars stay")
 def test_grids_of_both_have_one_scale_and_a_refusal_is_said(page: Page, demo: str) -> None:
     opened(page, demo, GRID, "&f=1")
     expect(page.locator("#chart svg")).to_have_count(2)

@@ -122,6 +122,7 @@ def test_no_number_of_people_that_nobody_could_reach(page: Page, demo: str, valu
     assert not re.search(r"\d,\d{3},\d{3},\d{3}", advice(page).inner_text())
 
 
+@pytest.mark.long("rare answers; thousands of rows and rows without values stay")
 def test_wishes_are_answered_within_reason(page: Page, demo: str) -> None:
     curves = {
         "column": "n",
@@ -227,6 +228,7 @@ def test_missing_and_the_text_null_are_different_rows(page: Page, demo: str) -> 
     assert "g=%7B%22area%22%3Anull%7D" in page.url
 
 
+@pytest.mark.long("rare answers; thousands of rows and rows without values stay")
 def test_a_group_without_an_exact_value_has_none(page: Page, demo: str) -> None:
     """Of a LIMIT, the exact answer may hold other rows: their absence is not a zero."""
 

@@ -106,6 +106,7 @@ def test_what_leaves_as_it_is_is_named_before_what_is_hidden(page: Page, demo: s
     expect(page.locator("#promise")).to_contain_text("anything else in the rows, and how many there are,")
 
 
+@pytest.mark.long("ways that tests of the client cover, too")
 def test_the_cap_renews_if_she_says_so_and_the_page_says_when(page: Page, demo: str) -> None:
     play(page, demo, 0)
     expect(page.locator("main")).to_contain_text("Your cap never renews")
@@ -197,6 +198,7 @@ def test_another_device_is_refused_and_told_so(page: Page, demo: str) -> None:
     expect(page.locator("#receipt")).to_contain_text("report-differs")
 
 
+@pytest.mark.long("ways that tests of the client cover, too")
 def test_forgetting_deletes_here_and_there(page: Page, demo: str) -> None:
     play(page, demo, 2)
     page.click("#service-clinic")

@@ -64,6 +64,7 @@ def begin(page: Page, address: str, visits: int) -> None:
     page.fill("#club-0-visits", str(visits))
 
 
+@pytest.mark.long("details of the owner's visits; another round, tab and contract stay")
 def test_nothing_is_said_about_rows_of_an_earlier_visit(page: Page, address: str) -> None:
     begin(page, address, 3)
     page.click("#encode:enabled")

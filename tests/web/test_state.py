@@ -70,6 +70,7 @@ def test_reports_that_are_not_counted_are_said_beside_the_people(page: Page, dem
     expect(page.locator(".head .notice")).to_contain_text(said)
 
 
+@pytest.mark.long("details of the analyst's address and focus; what is fresh and what is stale stays")
 def test_grey_is_seen_as_grey(page: Page, demo: str) -> None:
     opened(page, demo)
     colour = "getComputedStyle(document.querySelector('.advice')).color"
@@ -175,6 +176,7 @@ def test_late_replies_to_an_earlier_question_are_dropped(page: Page, demo: str, 
     expect(page.locator("figure svg").first).to_have_attribute("aria-label", re.compile("people"))
 
 
+@pytest.mark.long("details of the analyst's address and focus; what is fresh and what is stale stays")
 def test_while_it_is_asked_the_answer_before_is_grey(page: Page, demo: str) -> None:
     opened(page, demo)
     held = Held(page, "/v1/query")
@@ -188,6 +190,7 @@ def test_while_it_is_asked_the_answer_before_is_grey(page: Page, demo: str) -> N
     settled(page)
 
 
+@pytest.mark.long("details of the analyst's address and focus; what is fresh and what is stale stays")
 def test_pages_of_tuples_come_in_the_order_in_which_they_were_asked_for(page: Page, demo: str) -> None:
     opened(page, demo)
     held = Held(page, "/v1/contributions", only='"offset":25')

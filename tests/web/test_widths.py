@@ -108,6 +108,7 @@ def test_no_column_is_cut_off(sized: Page, demo: str) -> None:
     expect(row.locator("td").nth(2)).to_have_attribute("data-name", "total ± 95\u00a0%")
 
 
+@pytest.mark.long("fitting of one measure; that no column is cut off stays")
 def test_answers_of_one_measure_fit_beside_or_below_their_chart(sized: Page, demo: str) -> None:
     opened(sized, demo, "SELECT area, COUNT(*) AS people FROM shop GROUP BY area")
     assert cut(sized) == []
