@@ -22,7 +22,7 @@ import numpy as np
 
 import tacit as tc
 from bench.common import figure, provenance, say, seed_of, write_part
-from bench.limit.bound import Matrix, bound_of
+from bench.limit.bound import Matrix, bound_of, bound_of_ranges
 from bench.limit.optimum import optimum
 from tacit.contract.contract import ServiceContract
 from tacit.errors import TacitError
@@ -231,6 +231,8 @@ def table_of(cells: Sequence[dict[str, Any]]) -> str:
     for cell in cells:
         start = f"| {' × '.join(map(str, cell['sizes']))} | {cell['epsilon']:g}"
         for kind, one in cell["classes"].items():
+            if kind == "range" and len(cell["sizes"]) == 1:
+                one = one | {"bound": max(one["bound"], bound_of_ranges(*cell["sizes"], cell["epsilon"]))}
             own = [_over(one[name], one.get(under)) for under in ("nested", "bound", "optimum") for name in _OURS]
             papers = {name: value / one["nested of papers"] for name, value in one.get("papers", {}).items()}
             best = min(papers, key=lambda name: papers[name], default="")

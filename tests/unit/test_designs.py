@@ -13,7 +13,7 @@ import pytest
 
 import tacit as tc
 from bench.common import seed_of
-from bench.limit.bound import bound_of
+from bench.limit.bound import bound_of, bound_of_ranges
 from bench.limit.measured import compared, values_of
 from bench.limit.optimum import optimum
 from bench.limit.run import gram, gram_of
@@ -88,6 +88,27 @@ def test_no_channel_of_ours_is_better_than_the_best(kind: str, epsilon: float) -
         asked, vectors = ["SELECT SUM(x) FROM s"], [(place + 0.5) / SMALL]
     ratio = variance(compiled(SMALL, epsilon, questions=asked), vectors) / len(vectors) / proven
     assert 0.999 < ratio < (1.35 if epsilon < 2 else 2.5)
+
+
+def test_the_bound_of_ranges_holds_for_every_channel_at_large_epsilon() -> None:
+    """The mutant (all ranges taken for arcs of the cycle) is above the best of all channels."""
+    found, _ = optimum(gram("range", SMALL), 4.0)
+    assert 1.4 * bound_of(gram("range", SMALL), 4.0) < bound_of_ranges(SMALL, 4.0) <= found
+    assert bound_of_ranges(64, 4.0) > 2 * bound_of(gram("range", 64), 4.0)
+
+
+@pytest.mark.parametrize("width", [2, 4])
+def test_runs_have_most_of_what_a_convex_kernel_sums(width: int) -> None:
+    """All sets of values are tried: none has more pairs near each other, weighted by nearness, than a run."""
+    size = 9
+    places = np.arange(size)
+    distance = np.minimum((places[:, None] - places) % size, (places - places[:, None]) % size)
+    kernel = np.maximum(0, width - distance)
+    inside = (np.arange(1, 2**size)[:, None] >> places) & 1
+    sums = np.einsum("si,ij,sj->s", inside, kernel, inside)
+    for length in range(1, size):
+        run = places < length
+        assert sums[inside.sum(axis=1) == length].max() == run @ kernel @ run
 
 
 def test_pairs_of_several_attributes_are_averaged() -> None:
