@@ -1,9 +1,12 @@
-"""Rough, skewed and dependent people on which adaptive peers were better once, and three kept for the last test.
+"""Rough, skewed and dependent people on which adaptive peers were better once, and some kept for the last tests.
 
 multimodal, determ, moons, zeroinfl, zipf64   the people of the known losses, from their own seeds
 wedge     an exponential number, and a second one that is anything up to the first: an edge along the diagonal
 places    two hundred hot spots whose sizes have a heavy tail, and a tenth of the people anywhere
 rounded   two dependent lognormal amounts that people round to fives and tens, more so if large
+shifts    when people begin to work and when they stop: four times to begin, full and part time, around the clock
+capped    two lognormal incomes that depend on each other, cut at the last value; a third of the people have no second
+latent    a dozen types of people, each with a rough distribution of its own over the codes of either attribute
 """
 
 from __future__ import annotations
@@ -14,8 +17,8 @@ import numpy.typing as npt
 __all__ = ["KEPT", "LOST", "SIZE", "boxes", "rough"]
 
 SIZE = 64
-KEPT = ("wedge", "places", "rounded")
-"""Populations that were used for nothing but the last test."""
+KEPT = ("shifts", "capped", "latent")
+"""Populations that were used for nothing but the last test; the next change may be chosen by them, too."""
 
 People = npt.NDArray[np.int64]
 
@@ -107,6 +110,26 @@ def _rounded(n: int, source: np.random.Generator) -> People:
     return _cells(np.round(exact / step) * step)
 
 
+def _shifts(n: int, source: np.random.Generator) -> People:
+    begin = np.array([18, 24, 38, 58])[source.choice(4, n, p=[0.3, 0.45, 0.15, 0.1])] + source.normal(0, 1.5, n)
+    hours = np.where(source.random(n) < 0.75, source.normal(21, 1.5, n), source.normal(11, 3, n))
+    return np.stack([np.floor(begin) % SIZE, np.floor(begin + np.maximum(hours, 1)) % SIZE], 1).astype(np.int64)
+
+
+def _capped(n: int, source: np.random.Generator) -> People:
+    common = source.normal(0, 1, (n, 1))
+    both = _cells(np.exp(2.9 + 0.6 * common + 0.5 * source.normal(0, 1, (n, 2))))
+    none = source.random(n) < 1 / 3
+    return np.stack([both[:, 0], np.where(none, 0, both[:, 1])], 1)
+
+
+def _latent(n: int, source: np.random.Generator) -> People:
+    kinds, sizes = source.dirichlet(np.full(SIZE, 0.3), (2, 12)), source.dirichlet(np.full(12, 2.0))
+    own = source.choice(12, n, p=sizes)
+    ends = kinds.cumsum(axis=2)[:, own]
+    return (source.random((2, n, 1)) > ends).sum(axis=2).T.clip(0, SIZE - 1)
+
+
 _MAKE = {
     "multimodal": _multimodal,
     "determ": _determ,
@@ -116,4 +139,7 @@ _MAKE = {
     "wedge": _wedge,
     "places": _places,
     "rounded": _rounded,
+    "shifts": _shifts,
+    "capped": _capped,
+    "latent": _latent,
 }

@@ -10,6 +10,9 @@ margins of the base.
 Alone, an attribute has several **shapes**, of which the evidence chooses: people often sit at the first or the last
 value (zero, a limit), bends may be sharp (orders are frequencies), and amounts are smooth on a logarithmic scale, from
 either end, where a power law is a straight line.
+
+Two attributes have two shapes: smooth over the places of cells, or a product of that and of one that is smooth over the
+ranks of people, as the dependence of amounts is, however skewed they are.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from tacit.estimate.functional import Vector
 from tacit.model.evidence import Observed
 from tacit.model.margins import Faces, Margins, keep_margins
 
-__all__ = ["Smooth", "TableAxis", "functions", "shapes", "smooth"]
+__all__ = ["Smooth", "TableAxis", "functions", "pair_shapes", "shapes", "smooth"]
 
 WIDEST = 12
 """Maximum product of two attributes' orders: finer waves in both at once never reduced the error."""
@@ -37,6 +40,9 @@ EDGE = 2.0
 STEPS = 30
 """Maximum steps of Newton's method."""
 
+SMALLEST = 1e-12
+"""Smallest share of a cell whose rank counts."""
+
 LOWEST = -200.0
 """Smallest exponent of a cell, so that margins never overflow."""
 
@@ -49,14 +55,15 @@ class TableAxis:
     ordered: bool
     apart: int = 0
 
-    def waves(self, most: int) -> Vector:
+    def waves(self, most: int, marginal: Vector | None = None) -> Vector:
         """Return up to ``most`` functions over the cells: cosines, or one for each of few categories.
 
-        Each cell apart has one more.
+        Each cell apart has one more. Cosines are over places, or over the ranks of the people of a ``marginal``.
         """
         count = self.cells - self.apart
         if self.ordered:
-            waves = _cosines((np.arange(count) + 0.5) / count, min(most, count - 1))
+            places = (np.arange(count) + 0.5) / count if marginal is None else _ranks(marginal[:count])
+            waves = _cosines(places, min(most, count - 1))
         else:
             waves = np.eye(count)[:, 1:] if count <= most + 1 else np.zeros((count, 0))
         return self.on_all_cells(waves)
@@ -99,10 +106,25 @@ class Smooth:
 
 def functions(axes: tuple[TableAxis, ...], marginals: tuple[Vector, ...], most: int) -> Functions:
     """Return the functions of one axis, or of two and their products, orthogonal under the marginals."""
-    waves = [_orthogonal(axis.waves(most), marginal) for axis, marginal in zip(axes, marginals, strict=True)]
-    if len(waves) == 1:
-        return Functions(waves[0], axes[0].orders(waves[0].shape[1]).astype(np.float64) ** 2)
-    left, right = waves
+    if len(axes) == 2:
+        return _products(axes, marginals, most, by_rank=False)
+    waves = _orthogonal(axes[0].waves(most), marginals[0])
+    return Functions(waves, axes[0].orders(waves.shape[1]).astype(np.float64) ** 2)
+
+
+def pair_shapes(axes: tuple[TableAxis, ...], marginals: tuple[Vector, ...], most: int) -> list[tuple[str, Functions]]:
+    """Return the shapes that a table of two attributes may have: smooth over places, or also over ranks."""
+    places = functions(axes, marginals, most)
+    ranks = _products(axes, marginals, most, by_rank=True)
+    both = Functions(np.concatenate([places.values, ranks.values], axis=1), np.concatenate([places.order, ranks.order]))
+    return [("a smooth table", places), ("a smooth table, also over ranks", both)]
+
+
+def _products(axes: tuple[TableAxis, ...], marginals: tuple[Vector, ...], most: int, *, by_rank: bool) -> Functions:
+    left, right = (
+        _orthogonal(axis.waves(most, marginal if by_rank else None), marginal)
+        for axis, marginal in zip(axes, marginals, strict=True)
+    )
     values = np.einsum("ap,bq->abpq", left, right).reshape(len(left) * len(right), -1)
     order = np.multiply.outer(axes[0].orders(left.shape[1]), axes[1].orders(right.shape[1])).ravel()
     low = order <= WIDEST
@@ -134,6 +156,13 @@ def shapes(axis: TableAxis, marginal: Vector) -> list[tuple[str, Functions]]:
 def _cosines(places: Vector, count: int) -> Vector:
     """Return the first cosines over places from 0 to 1."""
     return np.cos(np.pi * np.multiply.outer(places, np.arange(1, count + 1)))
+
+
+def _ranks(marginal: Vector) -> Vector:
+    """Return the mean rank, from 0 to 1, of the people in each cell."""
+    shares = np.maximum(marginal, SMALLEST)
+    ranks: Vector = (np.cumsum(shares) - shares / 2) / shares.sum()
+    return ranks
 
 
 def _orthogonal(waves: Vector, marginal: Vector) -> Vector:

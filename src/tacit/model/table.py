@@ -27,7 +27,7 @@ from tacit.model.evidence import Observed, along
 from tacit.model.margins import Margins
 from tacit.model.near import conjugate, divergence, near, parameters
 from tacit.model.scatter import MOST_CELLS, scatter
-from tacit.model.smooth import Smooth, TableAxis, functions, shapes, smooth
+from tacit.model.smooth import Smooth, TableAxis, pair_shapes, shapes, smooth
 
 __all__ = ["Fit", "Prior", "fit_table", "learn_prior"]
 
@@ -241,7 +241,7 @@ def fit_table(
     starts = [("the prediction from smaller tables" if base.ndim > 1 else "the uniform table", bare)]
     bases = shapes(axes[0], marginals[0]) if len(axes) == 1 else []
     if len(axes) == 2:
-        bases = [("a smooth table", functions(tuple(axes), tuple(marginals), WAVES))]
+        bases = pair_shapes(tuple(axes), tuple(marginals), WAVES)
     curved = [(how, smooth(observed, base, basis, faces)) for how, basis in bases if basis.values.shape[1]]
     if curved:
         starts.append(max(curved, key=lambda named: named[1].evidence))
