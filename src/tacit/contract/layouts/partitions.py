@@ -31,6 +31,7 @@ from tacit.contract.layouts.questions import (
 from tacit.contract.layouts.shifted import (
     FEW_MEANS,
     MANY_MEANS,
+    MOST_MEANS,
     RATIO,
     SOME_MEANS,
     AttributeShape,
@@ -195,7 +196,9 @@ def _people(users: int | None, shapes: Sequence[AttributeShape]) -> tuple[int, l
 
 def _offsets_of_means(shown: tuple[int, ...], sets_asked: set[tuple[int, ...]], summed: set[tuple[int, ...]]) -> int:
     if len(shown) == 1:
-        return MANY_MEANS if shown in sets_asked else 0
+        if shown not in summed:
+            return MANY_MEANS if shown in sets_asked else 0
+        return max(MANY_MEANS, MOST_MEANS // sum(len(other) == 1 for other in summed))
     return FEW_MEANS if shown in summed else 0
 
 
