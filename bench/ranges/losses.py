@@ -1,6 +1,6 @@
 """Known losses: rough, skewed and dependent people on which AHEAD or HDG were better than the first release.
 
-Run ``python -m bench.ranges.losses [--encodings N] [--minutes M] [--kept]``. Every collection is declared with
+Run ``python -m bench.ranges.losses [--encodings N] [--minutes M] [--part kept]``. Every collection is declared with
 ``users=``, once designed for ranges of both attributes (``questions=``) and once without. Measured is the mean absolute
 error of 100 products of ranges, post-processed and unbiased, as a fraction of the people. losses.json keeps what was
 measured, encoding by encoding, so that a run goes on where the last one stopped.
@@ -24,7 +24,7 @@ import tacit as tc
 from bench.common import figure, provenance, say, seed_of, write_part
 from bench.ranges.ahead import ahead
 from bench.ranges.hdg import hdg
-from bench.ranges.rough import KEPT, LOST, SIZE, boxes, rough
+from bench.ranges.rough import KEPT, LOST, SIZE, USED, boxes, rough
 from bench.ranges.run import functionals, model_for
 from tacit.contract.contract import ServiceContract
 from tacit.engines.code_counts import Counts
@@ -34,7 +34,10 @@ from tacit.model.reports import decode_frequencies
 HERE = Path(__file__).parent
 RESULTS, README = HERE / "losses.json", HERE / "README.md"
 VOLUMES = (0.25, 0.5)
-OURS = [(name, 100_000, epsilon) for name in KEPT for epsilon in ("0.5", "1", "4")]
+OURS = {
+    part: [(name, 100_000, epsilon) for name in names for epsilon in ("0.5", "1", "4")]
+    for part, names in (("kept", KEPT), ("used", USED))
+}
 PLAIN = 0
 """Encodings whose unbiased answers are measured, too: reading them takes longer than all fits."""
 
@@ -128,11 +131,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--encodings", type=int, default=10)
     parser.add_argument("--minutes", type=float, default=600)
-    parser.add_argument("--kept", action="store_true", help="the populations that were kept for the last test")
+    parser.add_argument("--part", choices=OURS, help="our own populations: kept for the last test, or used since")
     options = parser.parse_args()
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"cells": {}}
     start = time.monotonic()
-    for cell in OURS if options.kept else list(LOST):  # cell by cell: contracts and readings are made once
+    for cell in (
+        OURS[options.part] if options.part else list(LOST)
+    ):  # cell by cell: contracts and readings are made once
         for designed in (True, False):
             key = " | ".join(map(str, (*cell, "designed" if designed else "auto")))
             done = known["cells"].setdefault(key, [])
@@ -144,8 +149,9 @@ def main() -> None:
                 RESULTS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
                 say(f"{key}, encoding {encoding}: {done[-1]}")
     write_part(README, "<!-- losses -->", table_of(known["cells"], LOST))
-    if options.kept:
-        write_part(README, "<!-- kept -->", table_of(known["cells"], {cell: peers_of(cell) for cell in OURS}))
+    if options.part:
+        peers = {cell: peers_of(cell) for cell in OURS[options.part]}
+        write_part(README, f"<!-- {options.part} -->", table_of(known["cells"], peers))
 
 
 def peers_of(cell: Cell) -> dict[float, tuple[float, ...]]:

@@ -40,7 +40,7 @@ def told(results: dict[str, Any]) -> str:
     lines = [
         f"- {found['at_or_below_best_peer']} of {found['cells']} cells are at or below the best peer; missed: "
         f"{', '.join(found['missed']) or 'none'}.",
-        f"- Geometric mean over the best peer: {found['geometric_mean_over_best_peer']:.2f} (target 0.75).",
+        f"- Geometric mean over the best peer: {found['geometric_mean_over_best_peer']:.2f} (target 0.40).",
         f"- Geometric mean over unbiased answers: {found['geometric_mean_over_unbiased']:.2f}; worst set: "
         f"{found['worst_over_unbiased']:.2f} (target: at most 1).",
         f"- Stated 95 % intervals held the truth in {found['covered']:.0%} of cases.",

@@ -14,9 +14,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["KEPT", "LOST", "SIZE", "boxes", "rough"]
+__all__ = ["KEPT", "LOST", "SIZE", "USED", "boxes", "rough"]
 
 SIZE = 64
+USED = ("wedge", "places", "rounded")
+"""Populations that were kept once, and have been used since to choose how tables of two attributes are fitted."""
+
 KEPT = ("shifts", "capped", "latent")
 """Populations that were used for nothing but the last test; the next change may be chosen by them, too."""
 

@@ -179,10 +179,10 @@ def measure(campaign: Campaign, encoding: int, folder: Path) -> dict[str, dict[s
     return found
 
 
-def point(campaign: Campaign, folder: Path) -> dict[str, Any]:
+def point(campaign: Campaign, folder: Path, encodings: int) -> dict[str, Any]:
     """Return everything about a campaign."""
     start = time.perf_counter()
-    runs = [measure(campaign, encoding, folder) for encoding in range(ENCODINGS)]
+    runs = [measure(campaign, encoding, folder) for encoding in range(encodings)]
     sets: dict[str, Any] = {}
     for name in runs[0]:
         sets[name] = {key: figure(np.mean([run[name][key] for run in runs])) for key in runs[0][name]}
@@ -241,6 +241,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True, help="folder of acs2024_person.parquet")
     parser.add_argument("--slice", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--encodings", type=int, default=ENCODINGS)
     options = parser.parse_args()
     if options.check:
         say("Database.sql says the same" if (same := check(options.data)) else "Database.sql says something else")
@@ -250,11 +251,13 @@ def main() -> int:
     start, points = time.perf_counter(), {}
     with ProcessPoolExecutor(PROCESSES) as pool:
         for campaign, found in zip(
-            campaigns(), pool.map(partial(point, folder=options.data), campaigns()), strict=True
+            campaigns(),
+            pool.map(partial(point, folder=options.data, encodings=options.encodings), campaigns()),
+            strict=True,
         ):
             points[campaign.name] = found
             say(f"{campaign.name}: {found['sets']} {found['seconds']} s")
-            made = provenance(("tacit", "numpy", "pyarrow"), encodings=ENCODINGS, summary=summary(points))
+            made = provenance(("tacit", "numpy", "pyarrow"), encodings=options.encodings, summary=summary(points))
             text = json.dumps({**made, "seconds": round(time.perf_counter() - start), "points": points}, indent=1)
             RESULTS.write_text(text + "\n", encoding="utf-8")
     return 0
