@@ -234,9 +234,16 @@ class OverloadedError(EngineError):
 
 
 class ReportError(TacitError):
-    """Reports do not belong to a stored collection, or do not fit it. None of them was stored."""
+    """Reports do not belong to a stored collection, or do not fit it: none of them was stored. Or a question has none.
+
+    ``services`` are those that have none; without names it is any.
+    """
 
     default_code = "report"
+
+    def __init__(self, message: str, *, code: str | None = None, services: Iterable[str] = ()) -> None:
+        super().__init__(message, code=code)
+        self.services = tuple(services)
 
 
 class ContractError(TacitError):

@@ -18,7 +18,7 @@ from support.collectors import COLLECTION, collector_here, reports_of
 from support.tiers import how_many
 from tacit.encode.reports import report_table
 from tacit.engines.duckdb import DuckDB
-from tacit.errors import EngineError, OverloadedError
+from tacit.errors import EngineError, OverloadedError, ReportError
 from tacit.server.collector import Collector
 from tacit.server.store import mover, records
 
@@ -127,6 +127,24 @@ def test_a_failed_move_refuses_instead_of_counting_less(running: Collector, monk
     assert running.inbox.counts()["pending"] == 6_000
     monkeypatch.setattr(DuckDB, "append", append)
     assert_complete(running, 2_510)
+
+
+def test_acknowledged_reports_that_are_not_moved_yet_are_not_called_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slow is not failed: a question said that no reports were loaded, while hundreds of people had reported."""
+    with collector_here(tmp_path / "new") as made:
+        parts = [report for report in reports_of(0, 9) if report["service"] == "orders" and report["slot"] == 0]
+        made.accept(COLLECTION.id, parts).result()  # the rest of these people's reports is missing
+        with pytest.raises(OverloadedError, match="none can be counted yet") as behind:
+            made.query("SELECT COUNT(*) AS n FROM orders")
+        assert behind.value.code == "reports-behind"
+        with pytest.raises(ReportError, match="No reports of users"):
+            made.query(COUNT)
+        monkeypatch.setattr(mover.Mover, "move", lambda *_, **__: None)
+        made.accept(COLLECTION.id, reports_of(10, 5)).result()
+        with pytest.raises(OverloadedError, match="none can be counted yet"):
+            made.query(COUNT)
 
 
 def test_a_full_disk_is_said_in_the_answer(running: Collector, monkeypatch: pytest.MonkeyPatch) -> None:

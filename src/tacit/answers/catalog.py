@@ -124,7 +124,7 @@ class Catalog(Generic[C]):
         loaded = [collection for collection in having if self._has_reports(collection, names)]
         if not loaded:
             message = f"No reports of {' and '.join(names)} are loaded. Load some first."
-            raise ReportError(message, code="no-reports")
+            raise ReportError(message, code="no-reports", services=names)
         return loaded[0]
 
     def rounds(self, newest: C, services: Sequence[str], *, every: bool = True) -> list[C]:

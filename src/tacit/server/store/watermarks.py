@@ -7,7 +7,7 @@ and says so. With any other fault there is no answer, but a 503 with a code and 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, TypeVar
 
@@ -128,9 +128,9 @@ class Watermarks:
         """
         try:
             services = self.read(lambda database: _asked_about(database, text, parameters))
-        except ReportError:
+        except ReportError as cause:
             self._refuse_short(certain=certain)
-            if self._mover.fault is None:
+            if self._mover.fault is None and not _are_pending(cause, sizes):
                 raise
             message = "Reports were acknowledged, but none can be counted yet. Ask again later."
             raise OverloadedError(message, code="reports-behind", retry_after=5) from None
@@ -155,6 +155,13 @@ class Watermarks:
 
 def _asked_about(database: Database, text: Text, parameters: Sequence[Any]) -> list[tuple[Collection, ServiceContract]]:
     return database.asked_about(text, parameters) if isinstance(text, str) else database.newest_tiers(*text)
+
+
+def _are_pending(cause: ReportError, sizes: Mapping[tuple[str, str], Sizes]) -> bool:
+    """Tell whether a question without reports is about a service with acknowledged ones that are not moved yet."""
+    names = {name.lower() for name in cause.services}
+    matching = [size for (_, service), size in sizes.items() if not names or service.lower() in names]
+    return cause.code == "no-reports" and any(size.pending for size in matching)
 
 
 def _short() -> OverloadedError:
