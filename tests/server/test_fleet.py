@@ -20,12 +20,12 @@ import tacit as tc
 from support.collectors import COLLECTION, collector_here, reports_of
 from support.engines import postgres_address
 from tacit.cli import main
-from tacit.errors import EngineError, OverloadedError, TacitError
+from tacit.errors import EngineError, OverloadedError, ReportError, TacitError
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
 from tacit.server.readiness import Readiness
 from tacit.server.shared_keys import open_keys
-from tacit.server.store import mover
+from tacit.server.store import mover, watermarks
 from tacit.server.store.ledger import cost_of
 from tacit.server.store.shared.keys import StoredKeys
 from tacit.server.store.shared.schema import VERSION
@@ -90,6 +90,23 @@ def test_an_answer_counts_what_others_acknowledged_before_it_was_asked(fleet: li
         for collector in fleet:
             answer = collector.query(COUNT)
             assert (answer["n"].value, answer.watermark) == (start + 10, (start + 10, start + 10))
+
+
+def test_first_reports_that_are_not_moved_yet_are_not_denied(
+    fleet: list[Collector], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another collector leads and moves nothing: there are reports, so "no reports" would be wrong."""
+    run(address, "UPDATE tacit_leases SET holder = 'another', clean = false, until = 'infinity'")
+    told(fleet[0], reports_of(0, 5))
+    with monkeypatch.context() as impatient:
+        for module, name in ((watermarks, "MOVING_SECONDS"), (mover, "ALONE_SECONDS")):
+            impatient.setattr(module, name, 0.1)
+        with pytest.raises(OverloadedError):
+            fleet[1].query(COUNT)
+        with pytest.raises(ReportError):  # of which there are none
+            fleet[1].query("SELECT COUNT(*) AS n FROM s")
+    run(address, RUN_OUT)
+    assert fleet[1].query(COUNT)["n"].value == 5
 
 
 def test_a_tier_and_a_limit_hold_across_collectors(address: str, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ REMEDIES = {
     "read-only-store": "Give the collector's user write access to it.",
     "damaged-store": "Restore the last archive into a new folder: tacit import ARCHIVE NEW_FOLDER.",
     "store-in-use": "Stop the process that uses it, or choose another folder.",
+    "store-older": "It was restored, or a standby was behind: later commits are lost. Restart all collectors.",
     "not-a-folder": "Name a folder, or a path where one can be created.",
     "no-store": "Restore it; the collector then continues by itself.",
     "store-altered": "Somebody changed its tables, or tacit has a bug: restore the last archive into a new folder.",

@@ -48,6 +48,7 @@ STATUS = {
     "damaged-store": 503,
     "store-in-use": 503,
     "lease-lost": 503,
+    "store-older": 503,
     "unreadable-database": 503,
     "unreadable-keys": 503,
     "disk-full": 507,

@@ -24,4 +24,6 @@ def _is_certain(cause: EngineError, *, failed: bool) -> bool:
     """Return whether an error states its cause, so that reopening the database would not help."""
     if cause.code == "disk-full":
         return not failed
-    return cause.code == "inbox-missing" or (isinstance(cause, OverloadedError) and cause.code not in REMEDIES)
+    return cause.code in ("inbox-missing", "store-older") or (
+        isinstance(cause, OverloadedError) and cause.code not in REMEDIES
+    )

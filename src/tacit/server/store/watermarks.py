@@ -133,7 +133,8 @@ class Watermarks:
             if self._mover.fault is None and not _are_pending(cause, sizes):
                 raise
             message = "Reports were acknowledged, but none can be counted yet. Ask again later."
-            raise OverloadedError(message, code="reports-behind", retry_after=5) from None
+            error = OverloadedError if certain else _AgainError
+            raise error(message, code="reports-behind", retry_after=5) from None
         names, ids = {service.service.name for _, service in services}, [collection.id for collection, _ in services]
         rounds = {round_of(collection) for collection, _ in services}
         every = self._mover.stores.services()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import secrets
+import threading
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,8 +26,10 @@ from tacit.errors import EngineError
 from tacit.server.store.base import Identity, Lead, PendingReports, RacedError, Row, ServicePlace, Sizes, Standing
 from tacit.server.store.quotas import USED
 from tacit.server.store.shared.lease import Lease
+from tacit.server.store.shared.progress import Progress
 from tacit.server.store.shared.schema import VERSION, migrate
 from tacit.server.store.shared.session import LOCK, Connection, address_of, connect, join, unreachable
+from tacit.server.store.shared.statements import BEAT, HAS_LOCK, RESIZE, YESTERDAY
 from tacit.server.store.tombstones import KEY_FILE
 from tacit.server.store.validate import Person, person_of, stored_key
 from tacit.tables.statements import Sql, compose
@@ -44,27 +47,6 @@ BUCKETS = 1024
 SHARDS = 16
 """Rows of each total: collectors that update the same row wait for each other's commits."""
 
-HAS_LOCK = """
-SELECT count(*) FROM pg_locks
-WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid() AND classid = 0 AND objid = %s AND objsubid = 1
-"""
-
-RESIZE = """
-INSERT INTO tacit_sizes AS old VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (place, shard) DO UPDATE SET
-known = old.known + excluded.known, damaged = old.damaged + excluded.damaged, lost = old.lost + excluded.lost,
-bulk = old.bulk + excluded.bulk
-"""
-
-BEAT = """
-INSERT INTO tacit_collectors AS old VALUES (%s, %s, %s, clock_timestamp(), 1, clock_timestamp())
-ON CONFLICT (id) DO UPDATE SET beats = old.beats + 1, seen = excluded.seen
-"""
-
-YESTERDAY = """
-DELETE FROM tacit_state WHERE starts_with(name, %s)
-AND (value::json ->> 'day')::date < (clock_timestamp() AT TIME ZONE 'UTC')::date - 1
-"""
-
 LISTED = Sql("number = ANY(%s)")
 
 RACES = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
@@ -80,6 +62,7 @@ class PostgresStore:
 
     def __init__(self, address: str, folder: Path) -> None:
         self.collector, self.reopened = secrets.token_hex(8), False
+        self._opening = threading.Lock()  # of connections: several threads read
         self.address, self._shard = address_of(address, self.collector), random.SystemRandom().randrange(SHARDS)
         try:
             with ExitStack() as opened:  # closed again if the store is not usable
@@ -89,7 +72,7 @@ class PostgresStore:
                 opened.pop_all()
         except psycopg.Error as cause:
             raise unreachable(cause) from None
-        self._lease = Lease(self.address, self.collector)
+        self._lease, self._progress = Lease(self.address, self.collector), Progress()
 
     def check(self) -> None:
         """Connect again, with the lock, if the connection was lost."""
@@ -98,16 +81,19 @@ class PostgresStore:
                 return
         except psycopg.Error:
             pass  # the connection broke
-        self._close_connections()
-        self._writer = join(self.address)
-        self._reader = connect(self.address)
+        with self._opening:
+            self._close_connections()
+            self._writer = join(self.address)
+            self._reader = connect(self.address)
         self.reopened = True
+        self._progress.compare(self._writer)
 
     def _beside(self) -> Connection:
         """Return the connection that reads concurrently with the writer."""
-        if self._reader.closed:
-            self._reader = connect(self.address)
-        return self._reader
+        with self._opening:
+            if self._reader.closed:
+                self._reader = connect(self.address)
+            return self._reader
 
     def lead(self, seconds: float) -> AbstractContextManager[Lead]:
         """Lead the collectors of this store; yield whether it leads, after waiting up to ``seconds``."""
@@ -126,7 +112,7 @@ class PostgresStore:
         if self._writer.closed:
             self.check()
         try:
-            with self._writer.transaction():
+            with self._progress.transaction(), self._writer.transaction():
                 self._lease.check(self._writer)
                 yield
         except RACES:
@@ -148,6 +134,7 @@ class PostgresStore:
 
     def standing(self) -> Standing:
         """Return what other collectors may have changed."""
+        self._progress.compare(self._beside())
         query = (
             "SELECT (SELECT count(*) FROM tacit_deletions), (SELECT count(*) FROM tacit_contracts), "
             "EXISTS (SELECT 1 FROM tacit_waiting), "
@@ -220,10 +207,12 @@ class PostgresStore:
             "WITH new AS (INSERT INTO tacit_reports (place, person, slot, digest, content) "
             "SELECT * FROM unnest(%s::int[], %s::text[], %s::int[], %s::bytea[], %s::bytea[]) "
             "RETURNING number, place, person, slot, digest), "
-            "listed AS (INSERT INTO tacit_waiting SELECT number, place, person FROM new) "
-            "INSERT INTO tacit_known SELECT place, person, slot, digest, number FROM new"
+            "listed AS (INSERT INTO tacit_waiting SELECT number, place, person FROM new), "
+            "known AS (INSERT INTO tacit_known SELECT place, person, slot, digest, number FROM new) "
+            "SELECT coalesce(max(number), 0) FROM new"
         )
-        self._writer.execute(reports, [*columns, [row.digest for row in rows], [row.content for row in rows]])
+        [(last,)] = self._rows(reports, [*columns, [row.digest for row in rows], [row.content for row in rows]])
+        self._progress.note(last)
         for place, more in sorted(Counter(row.identity.place for row in rows).items()):
             self._resize(place, known=more)
 
