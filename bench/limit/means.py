@@ -25,7 +25,7 @@ from bench.limit.run import variance
 HERE = Path(__file__).parent
 RESULTS, README = HERE / "means.json", HERE / "README.md"
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-VALUES, BESIDE = (16, 100, 300, 1_000, 2_000), (None, 64)
+VALUES, BESIDE = (16, 100, 1_000), (None, 64)
 """Values of the attribute, and of a second one of the service."""
 
 HYBRID = 0.61
