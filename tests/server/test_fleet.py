@@ -36,6 +36,7 @@ FEES = tc.Service("s", key="uid", attributes=[tc.Ordinal("a", 0, 3), tc.Public("
 ROUND = tc.Collection(tc.Schema([FEES]), 1.0)
 HIGHER = tc.Collection(tc.Schema([FEES]), 2.0, tier="high")
 RUN_OUT = "UPDATE tacit_leases SET until = '-infinity'"
+HELD = "UPDATE tacit_leases SET holder = 'another', clean = false, until = clock_timestamp() + interval '{}'"
 
 
 @pytest.fixture
@@ -96,16 +97,24 @@ def test_first_reports_that_are_not_moved_yet_are_not_denied(
     fleet: list[Collector], address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another collector leads and moves nothing: there are reports, so "no reports" would be wrong."""
-    run(address, "UPDATE tacit_leases SET holder = 'another', clean = false, until = 'infinity'")
+    run(address, HELD.format("9 seconds"))
     told(fleet[0], reports_of(0, 5))
     with monkeypatch.context() as impatient:
         for module, name in ((watermarks, "MOVING_SECONDS"), (mover, "ALONE_SECONDS")):
             impatient.setattr(module, name, 0.1)
+        run(address, HELD.format("9 seconds"))
         with pytest.raises(OverloadedError):
             fleet[1].query(COUNT)
         with pytest.raises(ReportError):  # of which there are none
             fleet[1].query("SELECT COUNT(*) AS n FROM s")
     run(address, RUN_OUT)
+    assert fleet[1].query(COUNT)["n"].value == 5
+
+
+def test_a_lease_from_before_the_clock_was_set_back_holds_nobody_up(fleet: list[Collector], address: str) -> None:
+    """Its holder died, and by the database's clock it would last another hour."""
+    told(fleet[0], reports_of(0, 5))
+    run(address, HELD.format("1 hour"))
     assert fleet[1].query(COUNT)["n"].value == 5
 
 

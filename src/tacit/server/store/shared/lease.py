@@ -27,6 +27,13 @@ WAIT = 0.01
 
 NAME = "lead"
 
+FREE = (
+    "SELECT holder, clean, until NOT BETWEEN clock_timestamp() AND clock_timestamp() + %s "
+    "FROM tacit_leases WHERE name = %s"
+)
+"""Nobody holds a lease that ran out, or that ends later than any can: the clock was set back and its holder may be gone.
+One that is still there has a token that no longer counts."""
+
 END_SESSIONS = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
     "WHERE datname = current_database() AND application_name = 'tacit ' || %s"
@@ -62,9 +69,8 @@ class Lease:
 
     def _take(self) -> Lead:
         with self._session.transaction("The lease of the collector that leads cannot be taken") as connection:
-            query = "SELECT holder, clean, until < clock_timestamp() FROM tacit_leases WHERE name = %s"
             for locked in ("", " FOR UPDATE"):  # most attempts end with the first query
-                [(before, clean, is_free)] = connection.execute(f"{query}{locked}", [NAME]).fetchall()
+                [(before, clean, is_free)] = connection.execute(f"{FREE}{locked}", [_interval(), NAME]).fetchall()
                 if not is_free:
                     return ""
             if not clean and before != self._holder:
