@@ -163,13 +163,17 @@ def test_a_full_disk_is_said_in_the_answer(running: Collector, monkeypatch: pyte
     assert running.query("SELECT round, COUNT(*) AS n FROM users GROUP BY round").watermark == (2_650, 2_650)
 
 
-def test_a_newer_round_that_cannot_be_moved_is_not_passed_over(
-    running: Collector, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("reason", ["full", "slow"])
+def test_a_newer_round_that_is_not_moved_is_not_passed_over(
+    running: Collector, monkeypatch: pytest.MonkeyPatch, reason: str
 ) -> None:
     """Without any report of the new round in the database, the question would be about the old one."""
     running.publish(NEXT)
     with monkeypatch.context() as patch:
-        patch.setattr(mover, "has_room", lambda _: False)
+        if reason == "full":
+            patch.setattr(mover, "has_room", lambda _: False)
+        else:
+            patch.setattr(mover.Mover, "move", lambda *_, **__: None)
         running.accept(NEXT.id, reports_of(0, 40)).result()
         answer = running.query(COUNT)
         assert answer.watermark == (550, 510)

@@ -124,7 +124,7 @@ class Watermarks:
     ) -> list[tuple[Collection, ServiceContract]]:
         """Return the services that a question reads, even if the database has none of their reports.
 
-        These include tiers of the same rounds and, if reports cannot be moved, newer collections.
+        These include tiers of the same rounds, and newer collections of which no report was moved yet.
         """
         try:
             services = self.read(lambda database: _asked_about(database, text, parameters))
@@ -151,7 +151,7 @@ class Watermarks:
             and round_of(collection) not in rounds
             and _is_unseen(sizes.get((collection.id, service.service.name), Sizes()))
         ]
-        return [*services, *absent, *(unseen if self._mover.fault else ())]
+        return [*services, *absent, *unseen]
 
 
 def _asked_about(database: Database, text: Text, parameters: Sequence[Any]) -> list[tuple[Collection, ServiceContract]]:
