@@ -31,8 +31,8 @@ FREE = (
     "SELECT holder, clean, until NOT BETWEEN clock_timestamp() AND clock_timestamp() + %s "
     "FROM tacit_leases WHERE name = %s"
 )
-"""Nobody holds a lease that ran out, or that ends later than any can: the clock was set back and its holder may be gone.
-One that is still there has a token that no longer counts."""
+"""Nobody holds a lease that ran out, or that ends later than any can: the clock was set back, and it may be a dead
+collector's. A live one has a token that no longer counts."""
 
 END_SESSIONS = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
