@@ -13,7 +13,7 @@ from typing import Any
 from bench.common import ROOT, provenance, say
 
 RESULTS = Path(__file__).with_name("results.json")
-PARTS = ("kills", "upgrade", "pause", "throughput", "steady")
+PARTS = ("kills", "upgrade", "pause", "throughput", "questions", "steady")
 
 
 def main() -> int:
@@ -52,6 +52,10 @@ def _run(part: str, folder: Path, options: argparse.Namespace, before: dict[str,
 
         work = upgrades.run_upgrade if part == "upgrade" else upgrades.run_pause
         return work(folder / "fleet", min(options.seconds, 300.0))
+    if part == "questions":
+        from bench.fleet.questions import run_questions
+
+        return run_questions(folder)
     from bench.fleet import throughput
 
     return throughput.run_throughput(folder) if part == "throughput" else throughput.run_steady(folder, options.seconds)

@@ -27,7 +27,7 @@ from bench.fleet.kills import Fleet
 from bench.fleet.load import PATH, post
 from deploy.fleet import children_of
 
-__all__ = ["run_steady", "run_throughput"]
+__all__ = ["Sending", "ask_once", "run_steady", "run_throughput", "send_for", "settle"]
 
 SECONDS = 12.0
 CONNECTIONS = 6
@@ -78,10 +78,10 @@ def run_throughput(folder: Path) -> dict[str, Any]:
 
 def _measure(fleet: Fleet) -> dict[str, Any]:
     meter = Meter(fleet)
-    _send(fleet.proxy.port, 2.0)  # tables and caches are there
+    send_for(fleet.proxy.port, 2.0)  # tables and caches are there
     settle(fleet)
     before, load = meter.read(), os.getloadavg()[0]
-    sent, seconds = _send(fleet.proxy.port, SECONDS)
+    sent, seconds = send_for(fleet.proxy.port, SECONDS)
     stored = meter.read()
     settle(fleet)
     moved = meter.read()
@@ -104,7 +104,7 @@ def _per(before: dict[str, float], after: dict[str, float], number: int) -> dict
 _numbers, _questions = itertools.count(50_000_000), itertools.count()
 
 
-class _Sending:
+class Sending:
     """Threads that send reports of new people, so many a second, until they are stopped."""
 
     def __init__(self, port: int, rate: float = float("inf")) -> None:
@@ -146,9 +146,9 @@ class _Sending:
         return time.monotonic() - self._began
 
 
-def _send(port: int, seconds: float) -> tuple[int, float]:
+def send_for(port: int, seconds: float) -> tuple[int, float]:
     """Send as much as is taken; return how many reports were acknowledged, and in how many seconds."""
-    sending = _Sending(port)
+    sending = Sending(port)
     time.sleep(seconds)
     took = sending.stop()
     return sending.acknowledged, took
@@ -174,12 +174,12 @@ def settle(fleet: Fleet) -> None:
 def run_steady(folder: Path, seconds: float) -> dict[str, Any]:
     """Hold 80 % of the peak for a while; pending reports, memory and the time of a question must stay flat."""
     with Fleet(folder / "fleet", 3) as fleet:
-        sent, took = _send(fleet.proxy.port, PEAK_SECONDS)
+        sent, took = send_for(fleet.proxy.port, PEAK_SECONDS)
         settle(fleet)
         with contextlib.closing(tc.connect(fleet.database.address)) as database:
             database.rollup("users")  # otherwise questions about one service read all of its reports
         peak = sent / took
-        sending, rows, until = _Sending(fleet.proxy.port, 0.8 * peak), [], time.monotonic() + seconds
+        sending, rows, until = Sending(fleet.proxy.port, 0.8 * peak), [], time.monotonic() + seconds
         try:
             while time.monotonic() < until:
                 rows.append({"second": round(time.monotonic() - until + seconds), **_steady_row(fleet, sending)})
@@ -199,14 +199,14 @@ def run_steady(folder: Path, seconds: float) -> dict[str, Any]:
     }
 
 
-def _steady_row(fleet: Fleet, sending: _Sending) -> dict[str, Any]:
+def _steady_row(fleet: Fleet, sending: Sending) -> dict[str, Any]:
     """Wait for some seconds, ask while reports arrive, and read what must stay flat."""
     meter, started, sent = Meter(fleet), time.monotonic(), sending.acknowledged
     before = meter.read()
     time.sleep(STEADY_SECONDS)
     with psycopg.connect(fleet.database.address, autocommit=True) as connection:
         [(pending,)] = connection.execute("SELECT count(*) FROM tacit_waiting").fetchall()
-    asked = [_steady_question(fleet) for _ in range(3)]
+    asked = [ask_once(fleet) for _ in range(3)]
     after, more = meter.read(), sending.acknowledged - sent
     return {
         "reports_per_second": figure(more / (time.monotonic() - started)),
@@ -220,7 +220,7 @@ def _steady_row(fleet: Fleet, sending: _Sending) -> dict[str, Any]:
     }
 
 
-def _steady_question(fleet: Fleet) -> tuple[float, int, str]:
+def ask_once(fleet: Fleet) -> tuple[float, int, str]:
     """Ask; return the seconds, the reports that the answer left out, and why there is none."""
     number = next(_questions)
     text = f"SELECT COUNT(*) AS n FROM users WHERE age BETWEEN {number % 5} AND {5 + number // 5 % 5}"
