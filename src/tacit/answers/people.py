@@ -16,7 +16,7 @@ from tacit.answers.sums import fetch_sums
 from tacit.contract.schema import Ordinal
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError, UsageError
-from tacit.estimate.functional import Functional, Vector
+from tacit.estimate.functional import Functional, Vector, with_values_sorted
 from tacit.estimate.population import Population
 from tacit.estimate.variance import expected_covariance, joint_variance
 from tacit.sql.rounds import Round
@@ -119,12 +119,24 @@ class People:
 
     def _planned_covariance(self, functionals: Sequence[Functional]) -> Vector:
         """Return the planned covariance of one person's contributions, cached because groups repeat it."""
+        functionals = with_values_sorted(functionals, self._unordered)
         key = tuple(functional.key for functional in functionals)
         if key not in self._known:
             self._known[key] = np.zeros((len(functionals), len(functionals)))
             with suppress(UnanswerableError):
                 self._known[key] = expected_covariance(self._planned_variance, functionals)
         return self._known[key]
+
+    @cached_property
+    def _unordered(self) -> frozenset[int]:
+        """The attributes of which every view shows single values or nothing: uniform records treat all values alike."""
+        return frozenset(
+            source.first + i
+            for source, stored in zip(self.scope.sources, self.rounds[-1].stored, strict=True)
+            for i in range(len(source.service.sensitive))
+            if source.first + i not in self._rounded
+            and all(level.cells in (1, stored.service.levels[i].size) for level in stored.service.levels[i].levels)
+        )
 
     def _planned_variance(self, functional: Functional) -> float:
         """Return the planned variance of one person's contribution; 0 where that takes too long, or is not known."""

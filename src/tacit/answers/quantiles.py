@@ -26,6 +26,7 @@ from tacit.answers.located_tests import LocatedTest, LocatedTests
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People
 from tacit.answers.rows import PendingEstimate
 from tacit.answers.sums import Fetch, Values, fetch_by_code, fetch_sums
+from tacit.errors import UnsupportedSqlError
 from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.estimate.functional import Vector
 from tacit.estimate.isotonic import isotonic, isotonic_rows
@@ -37,11 +38,14 @@ from tacit.sql.shifts import Shifts
 
 __all__ = ["FEW_CORRELATED", "WIDE", "Curve", "Noise", "PendingQuantile", "fetch_quantiles", "interpolate", "spread"]
 
-MEASURED = 33
-"""Maximum tests whose errors are computed."""
+MEASURED, MEASURED_LEAST, MEASURED_IN_ALL = 33, 9, 2**12
+"""Tests of a quantile whose errors are computed, fewer for each of many groups; between them they are interpolated."""
 
 TESTS_BY_CODE, TESTS_AT_ONCE = 4_000, 48
 """Maximum tests of one request: with sums by code, and where each test adds a few columns to a statement."""
+
+MOST_TESTS = 150_000
+"""Maximum tests of a question, over all groups: half a minute."""
 
 LOOKED_AT, MOST_CORRELATED, FEW_CORRELATED = 64, 48, 24
 """Maximum tests of one interval, and those whose correlation is computed with sums by code or with statements."""
@@ -223,8 +227,16 @@ def fetch_quantiles(
     superpopulation: bool,
 ) -> tuple[dict[Values, list[PendingQuantile]], list[Plan]]:
     """Return the curves of quantiles for each group of public values, and the plans that were run."""
+    if (count := sum(len(quantile.outcomes) for quantile in quantiles)) > MOST_TESTS:
+        message = (
+            f"{len(quantiles):,} quantiles are searched among {count:,} numbers in all; at most {MOST_TESTS:,} are "
+            "tried in one question. Ask for fewer groups with WHERE, for coarser ones, or round the column, as in "
+            "MEDIAN(ROUND(column, -1))."
+        )
+        raise UnsupportedSqlError(message, code="too-many-groups", text=people.scope.text)
     tests = [(number, place) for number, quantile in enumerate(quantiles) for place in range(len(quantile.totals))]
-    measured = [set(spread(len(quantile.totals), MEASURED).tolist()) for quantile in quantiles]
+    most = min(MEASURED, max(MEASURED_LEAST, MEASURED_IN_ALL // max(1, len(quantiles))))
+    measured = [set(spread(len(quantile.totals), most).tolist()) for quantile in quantiles]
     squares = people.squares([total for quantile in quantiles for total in quantile.totals])
     requests: list[tuple[dict[Values, GroupSums], list[Shifts]]] = []
     located: list[list[tuple[int, int]]] = [[] for _ in quantiles]
@@ -252,7 +264,7 @@ def fetch_quantiles(
         pending[values] = []
         parts = [(sums[values], shifts) for sums, shifts in requests]
         for quantile, where in zip(quantiles, places, strict=True):
-            same = alike.setdefault(quantile.key, _Alike(people, conditions))
+            same = alike.setdefault(quantile.key, _Alike(people, conditions, most))
             curve = LocatedTests(parts, where)
             pending[values].append(PendingQuantile(people, quantile, curve, same, squares, superpopulation))
             same.members.append(pending[values][-1])
@@ -262,8 +274,9 @@ def fetch_quantiles(
 class _Alike:
     """Quantiles of one column and share in all groups, whose noise is assumed to have the same correlation."""
 
-    def __init__(self, people: People, conditions: Sequence[exp.Expr]) -> None:
+    def __init__(self, people: People, conditions: Sequence[exp.Expr], measured: int) -> None:
         self._people, self._conditions = people, conditions
+        self.most_measured = measured
         self.members: list[PendingQuantile] = []
 
     @cached_property
@@ -301,7 +314,7 @@ class _Alike:
         return Noise(
             places,
             self._covariance(sums, spots, float(quantile.share)),
-            spread(len(quantile.totals), MEASURED).tolist(),
+            spread(len(quantile.totals), self.most_measured).tolist(),
         )
 
     def _covariance(self, sums: GroupSums, spots: Sequence[int], share: float) -> Vector:
@@ -333,7 +346,7 @@ class PendingQuantile(PendingEstimate):
         """The estimated tests; errors are computed for some and interpolated between them."""
         count = max(sums.count for sums, _ in self.measured.parts)
         values = self.measured.read(lambda sums: sums.totals)
-        places = spread(len(values), MEASURED)
+        places = spread(len(values), self.alike.most_measured)
         variances = np.array([self._variance(self.measured[i]) for i in places])
         freedom = float(
             np.median([test.sums.effective([test.place]) for test in map(self.measured.__getitem__, places)])

@@ -6,8 +6,9 @@ of disjoint terms; a value vector turns a count into a sum. Functionals are immu
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from tacit.errors import InternalError
 
-__all__ = ["Functional", "Term", "Vector"]
+__all__ = ["Functional", "Term", "Vector", "with_values_sorted"]
 
 Vector = npt.NDArray[np.float64]
 
@@ -144,6 +145,20 @@ class Functional:
                 for term in self.terms
             )
         )
+
+
+def with_values_sorted(functionals: Sequence[Functional], attributes: Container[int]) -> list[Functional]:
+    """Return functionals with the values of some attributes in one order, that of their vectors, in all of them.
+
+    Functionals about one value each become equal, whichever value it is.
+    """
+    terms = [term for functional in functionals for term in functional.terms]
+    for i in {i for term in terms for i in term.factors if i in attributes}:
+        vectors = list({id(term.factors[i]): term.factors[i] for term in terms if i in term.factors}.values())
+        order = np.lexsort(vectors)
+        terms = [Term(t.coefficient, {**t.factors, i: t.factors[i][order]}) if i in t.factors else t for t in terms]
+    taken = iter(terms)
+    return [Functional(each.sizes, tuple(itertools.islice(taken, len(each.terms)))) for each in functionals]
 
 
 def _merge(terms: tuple[Term, ...]) -> tuple[Term, ...]:

@@ -27,7 +27,7 @@ from tacit.sql.stored_types import AsNumber
 from tacit.sql.subqueries import scalar
 from tacit.sql.tabulated import is_sensitive, tabulate
 from tacit.sql.totals import LARGEST, Total
-from tacit.sql.windows import Window, edges_of
+from tacit.sql.windows import UNBOUNDED, Window, edges_of
 from tacit.sql.wrapping import wrapper
 
 __all__ = ["AGGREGATES", "formula"]
@@ -111,6 +111,8 @@ def _window(scope: Scope, node: exp.Window, over: Window | None) -> Column:
     if over is not None and (order is None or len(order.expressions) == 1):
         if isinstance(function, exp.Lag | exp.Lead):
             return _neighbour(scope, node, function, over)
+        if isinstance(function, exp.FirstValue | exp.LastValue) and order is not None:
+            return _end_of_frame(scope, node, function, over)
         inner: exp.Expr = function.this if isinstance(function, exp.Sum | exp.Avg) else function
         is_sum = inner is not function and isinstance(inner, SUMMED) and not inner.find(exp.Distinct)
         if is_sum and spec is None and isinstance(function, exp.Sum):
@@ -126,7 +128,8 @@ def _window(scope: Scope, node: exp.Window, over: Window | None) -> Column:
     message = (
         "Of window functions, SUM(COUNT(*)) OVER (…) and SUM(SUM(column)) OVER (…) are supported, with PARTITION BY "
         "and one ORDER BY column of GROUP BY (shares of a total, running totals), SUM and AVG of these with ROWS "
-        "BETWEEN …, LAG and LEAD of aggregates, and ROW_NUMBER, RANK and DENSE_RANK as separate columns. "
+        "BETWEEN …, LAG, LEAD, FIRST_VALUE and LAST_VALUE of aggregates, and ROW_NUMBER, RANK and DENSE_RANK as "
+        "separate columns. "
         "For the first group of each, write QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY COUNT(*) DESC) = 1."
     )
     raise scope.refusal(message, node, "unsupported-window")
@@ -145,6 +148,19 @@ def _neighbour(scope: Scope, node: exp.Window, function: exp.Lag | exp.Lead, ove
     if not totals:
         return constant(_number(scope, default) if default is not None else math.nan)
     return _number_of(scope, function.this, totals[0], None)
+
+
+def _end_of_frame(scope: Scope, node: exp.Window, function: exp.FirstValue | exp.LastValue, over: Window) -> Column:
+    """Return the aggregate of the first or last group of a frame: by default, of the groups up to a row's own."""
+    spec = node.args.get("spec")
+    edges = (-UNBOUNDED, 0.0) if spec is None else edges_of(spec)
+    if edges is None:
+        message = "FIRST_VALUE and LAST_VALUE take ROWS BETWEEN … AND …, with constants, UNBOUNDED or CURRENT ROW."
+        raise scope.refusal(message, node, "unsupported-window")
+    totals = over.frame(node, *edges)
+    if not totals:
+        return constant(math.nan)
+    return _number_of(scope, function.this, totals[0 if isinstance(function, exp.FirstValue) else -1], None)
 
 
 def _number(scope: Scope, node: exp.Literal) -> float:

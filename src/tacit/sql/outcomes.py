@@ -6,6 +6,7 @@ import datetime
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,14 +58,28 @@ class Outcomes:
 
     def test(self, place: int, share: float) -> Total:
         """Return the total that counts values up to the number at a place, less a share of all values."""
-        known = self.rank >= 0
-        return self.table.total((known & (self.rank <= place)) - share * known)
+        if (place, share) not in self._tests:
+            known = self.rank >= 0
+            self._tests[place, share] = self.table.total((known & (self.rank <= place)) - share * known)
+        return self._tests[place, share]
+
+    @cached_property
+    def _tests(self) -> dict[tuple[int, float], Total]:
+        """Tests by place and share: every group asks for them."""
+        return {}
 
 
 def outcomes_of(scope: Scope, node: exp.Expr) -> Outcomes:
     """Return the numbers of a column, or of an expression over columns whose values are listed or stored."""
     if isinstance(node, exp.Paren):
         return outcomes_of(scope, node.this)
+    if node not in scope.outcomes:
+        scope.outcomes[node] = _read_outcomes(scope, node)
+    known: Outcomes = scope.outcomes[node]
+    return known
+
+
+def _read_outcomes(scope: Scope, node: exp.Expr) -> Outcomes:
     bound = scope.find(node) if isinstance(node, exp.Column) else None
     if bound is None or isinstance(bound.attribute, Public):
         bound = None

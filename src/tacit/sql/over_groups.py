@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -24,9 +24,15 @@ __all__ = ["merge_groups"]
 Outputs = Mapping[str, exp.Expr]
 
 WHY_SUM = (
-    "The only supported aggregate of an aggregate is SUM of a COUNT or SUM, grouped by columns of the groups, because "
-    "the number of groups depends on noise. Ask for the groups, and summarise the answer: the largest is the first "
-    "with ORDER BY … DESC LIMIT 1. How many rows single people have is not in reports."
+    "The only supported aggregates of an aggregate are SUM of a COUNT or SUM, grouped by columns of the groups, and "
+    "MAX(CASE WHEN column = 'value' THEN n END) of a single group, because the number of groups depends on noise. Ask "
+    "for the groups, and summarise the answer: the largest is the first with ORDER BY … DESC LIMIT 1. How many rows "
+    "single people have is not in reports."
+)
+
+WHY_RANKS = (
+    "Ranks of groups depend on noise, so groups cannot be put together by them. Ask for the top first, with ORDER BY "
+    "COUNT(*) DESC LIMIT 3, then for CASE WHEN column IN ('a', 'b', 'c') THEN column ELSE 'Others' END."
 )
 
 WHY_SETS = "ROLLUP, CUBE and GROUPING SETS work in the outermost SELECT only. Write nothing around it."
@@ -90,7 +96,7 @@ def _sum_of_groups(outer: exp.Select, inner: exp.Select, alias: str, outputs: Ou
     """Return SUM over the counts or sums of groups as the same aggregate over their rows."""
     names = {name_of(node).lower(): node.unalias() for node in outer.expressions}
     group, where = spelled_group(outer, names), outer.args.get("where")
-    sums = _Sums(alias, outputs)
+    sums = _Sums(alias, outputs, inner, group.expressions if group is not None else [])
     shown = [sums.replace(node.unalias()) for node in outer.expressions]
     keys = [sums.replace(node) for node in (group.expressions if group is not None else [])]
     after = {word: sums.replace(outer.args[word].this, names) for word in ("having", "qualify") if outer.args.get(word)}
@@ -105,7 +111,8 @@ def _sum_of_groups(outer: exp.Select, inner: exp.Select, alias: str, outputs: Ou
         or outer.args.get("distinct")
         or any(node.find(exp.AggFunc, exp.Window) for node in of_keys)
     ):
-        raise refuse_subquery(WHY_SUM, outer.expressions[0], text)
+        ranked = any(node.find(exp.Window) for node in inner.expressions)
+        raise refuse_subquery(WHY_RANKS if ranked else WHY_SUM, outer.expressions[0], text)
     result = inner.copy()
     result.set(
         "expressions", [with_name(node, name_of(was)) for node, was in zip(shown, outer.expressions, strict=True)]
@@ -122,8 +129,11 @@ def _sum_of_groups(outer: exp.Select, inner: exp.Select, alias: str, outputs: Ou
 class _Sums:
     """The columns of groups in a SELECT that adds them up: keys, and counts or sums inside SUM."""
 
-    def __init__(self, alias: str, outputs: Outputs) -> None:
+    def __init__(self, alias: str, outputs: Outputs, inner: exp.Select, keys: Sequence[exp.Expr]) -> None:
         self._alias, self._outputs = alias, outputs
+        grouped = spelled_group(inner, outputs)
+        self._inner_keys = {key.unnest() for key in grouped.expressions} if grouped is not None else set()
+        self._keys = {self._key_of(key).unnest() for key in keys}
         self.unknown = False
         """Whether a column or an aggregate was found that has no counterpart over rows."""
 
@@ -131,6 +141,8 @@ class _Sums:
         """Return an expression over rows; ``names`` are output columns, which ORDER BY and HAVING may name."""
 
         def substitute(part: exp.Expr) -> exp.Expr:
+            if isinstance(part, exp.IgnoreNulls) and isinstance(part.this, exp.AnyValue):
+                return self._aggregate(part.this)
             if isinstance(part, exp.AggFunc | exp.Filter) and not isinstance(part.parent, exp.Window | exp.Filter):
                 return self._aggregate(part)
             if isinstance(part, exp.Window) and isinstance(part.this, exp.Sum | exp.Avg):
@@ -169,14 +181,59 @@ class _Sums:
 
     def _aggregate(self, node: exp.Expr) -> exp.Expr:
         """Return the aggregate over rows that a SUM over groups is, with its FILTER."""
-        tested = node.expression.this if isinstance(node, exp.Filter) else None
+        tested = self._key_of(node.expression.this) if isinstance(node, exp.Filter) else None
         summed = node.this if isinstance(node, exp.Filter) else node
-        column = summed.this if isinstance(summed, exp.Sum) else None
+        column = summed.this
+        if isinstance(column, exp.Case) and tested is None and (pivoted := _pivoted(column, summed)) is not None:
+            column, tested = pivoted[0], self._key_of(pivoted[1])
         output = self._outputs.get(column.name.lower()) if isinstance(column, exp.Column) else None
         plain = isinstance(output, exp.Count | exp.Sum) and not output.find(exp.Distinct)
-        if output is None or not plain:
+        one = isinstance(summed, OF_ONE) and tested is not None and self._is_one_group(tested)
+        if output is None or not ((plain and isinstance(summed, exp.Sum)) or (one and _is_filterable(output))):
             self.unknown = True
             return node
-        if tested is None:
-            return output.copy()
-        return exp.Filter(this=output.copy(), expression=exp.Where(this=self._key_of(tested)))
+        return output.copy() if tested is None else _filtered(output, tested)
+
+    def _is_one_group(self, test: exp.Expr) -> bool:
+        """Return whether only one group satisfies a condition and agrees with a row in the outer columns."""
+        fixed = {part.this.unnest() for part in conjuncts(test) if _is_constant_test(part)}
+        return self._inner_keys <= fixed | self._keys
+
+
+OF_ONE = (exp.Sum, exp.Max, exp.Min, exp.Avg, exp.AnyValue)
+"""Aggregates that are, over one group, what that group has."""
+
+
+def _pivoted(case: exp.Case, around: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+    """Return column and condition of CASE WHEN condition THEN column END, or of ELSE 0 in a SUM; None for any other."""
+    branches, other = case.args.get("ifs") or [], case.args.get("default")
+    is_zero = isinstance(other, exp.Literal) and other.this == "0" and isinstance(around, exp.Sum)
+    if len(branches) != 1 or not (other is None or isinstance(other, exp.Null) or is_zero):
+        return None
+    test = branches[0].this
+    if case.this is not None:
+        test = exp.EQ(this=case.this.copy(), expression=test.copy())
+    return branches[0].args["true"], test
+
+
+def _is_constant_test(part: exp.Expr) -> bool:
+    """Return whether a condition is column = constant."""
+    return isinstance(part, exp.EQ) and isinstance(part.expression, exp.Literal | exp.Boolean)
+
+
+def _is_filterable(output: exp.Expr) -> bool:
+    """Return whether a group's column consists of aggregates that take FILTER."""
+    return bool(output.find(exp.AggFunc)) and not output.find(exp.Window, exp.Subquery, exp.Filter)
+
+
+def _filtered(output: exp.Expr, test: exp.Expr) -> exp.Expr:
+    """Return a column with its aggregates over the rows that satisfy a condition."""
+
+    def add(node: exp.Expr) -> exp.Expr:
+        if isinstance(node.parent, exp.WithinGroup | exp.Filter):
+            return node
+        if isinstance(node, exp.AggFunc | exp.WithinGroup):
+            return exp.Filter(this=node.copy(), expression=exp.Where(this=test.copy()))
+        return node
+
+    return output.copy().transform(add)

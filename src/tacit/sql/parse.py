@@ -19,6 +19,8 @@ from tacit.sql.limits import check_size
 from tacit.sql.moments import fold_moments
 from tacit.sql.parameters import fill, number_parameters
 from tacit.sql.parse_spans import span_of
+from tacit.sql.pivots import spell_pivot, spell_pivots
+from tacit.sql.refusals import refuse_table_functions
 from tacit.sql.spellings import expand
 
 __all__ = ["brief_sql", "parse", "refuse_deep", "span_of", "sql_of", "without_explain"]
@@ -110,6 +112,10 @@ def parse(text: str, parameters: Sequence[Any] = (), *, now: datetime.datetime |
         failed, span = True, _place_of(text, cause)
     if failed or any(statement is None for statement in statements) or not statements:
         message = "The question is not valid SQL. Write one SELECT … FROM … statement."
+        if re.match(r"[^']*\bPIVOT\b", text, re.IGNORECASE):
+            message = (
+                "This PIVOT cannot be read. Write FROM table PIVOT (COUNT(*) FOR column IN ('a', 'b') GROUP BY key)."
+            )
         raise ParseError(message, text=text, span=span)
     if len(statements) > 1:
         message = f"There are {len(statements)} statements. Ask one question at a time."
@@ -119,11 +125,14 @@ def parse(text: str, parameters: Sequence[Any] = (), *, now: datetime.datetime |
         name = statement.key.upper()
         message = f"{name} compares sets of rows, which noise would change. Ask both questions and compare the answers."
         raise UnsupportedSqlError(message, code="not-a-select")
+    if isinstance(statement, exp.Pivot):
+        statement = spell_pivot(statement, text)
     if not isinstance(statement, exp.Select):
         message = "Only SELECT statements can be answered. Write SELECT … FROM …."
         raise UnsupportedSqlError(message, code="not-a-select")
     check_size(statement, text)
-    statement = flatten(expand(fold_moments(fill(statement, parameters), now)), text)
+    refuse_table_functions(statement, text)
+    statement = flatten(expand(fold_moments(fill(spell_pivots(statement, text), parameters), now)), text)
     check_size(statement, text)
     return _distinct(statement)
 

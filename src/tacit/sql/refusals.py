@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-__all__ = ["REFUSED", "REFUSED_NAMES"]
+from tacit.errors import UnsupportedSqlError
+from tacit.sql.parse_spans import span_of
+
+__all__ = ["REFUSED", "REFUSED_NAMES", "refuse_table_functions"]
 
 _RAREST = (
     "The {0} value belongs to single people, so it has no estimate that protects them. Ask for QUANTILE(COLUMN, {1})."
@@ -30,3 +33,19 @@ REFUSED_NAMES = {
     "entropy": "ENTROPY has no unbiased estimate. Group by the column and count.",
     "product": "PRODUCT has no unbiased estimate. Ask for SUM or AVG.",
 }
+
+
+def refuse_table_functions(statement: exp.Expr, text: str) -> None:
+    """Refuse functions that return rows: series of dates or numbers, lists, files."""
+    for node in statement.find_all(exp.GenerateSeries, exp.Explode, exp.Unnest, exp.Table):
+        if not isinstance(node, exp.Table):
+            message = (
+                "Series and lists of rows are not supported, and not needed for gaps: GROUP BY of a sensitive column "
+                "has a row for each value that is declared, with or without people, so for each day or hour. Write "
+                "SELECT day, COUNT(*) … GROUP BY day."
+            )
+        elif isinstance(node.this, exp.Func) and not isinstance(node.this, exp.GenerateSeries):
+            message = "FROM takes names of services, not functions. Load files with tacit, and name their service."
+        else:
+            continue
+        raise UnsupportedSqlError(message, code="table-function", text=text, span=span_of(node))

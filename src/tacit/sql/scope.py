@@ -186,6 +186,11 @@ class Scope:
         """The value and the presence of columns that were looked at, by table and name: every group asks for them."""
         return {}
 
+    @cached_property
+    def outcomes(self) -> dict[exp.Expr, Any]:
+        """The `Outcomes` of expressions whose quantiles were asked for: every group asks for them."""
+        return {}
+
     @property
     def one(self) -> Total:
         """The total that is 1 for everybody."""

@@ -15,7 +15,10 @@ from tacit.sql.scope import Scope
 from tacit.sql.totals import Total
 from tacit.sql.vectors import kind_of
 
-__all__ = ["AnyWindow", "GroupWindow", "Window", "edges_of"]
+__all__ = ["UNBOUNDED", "AnyWindow", "GroupWindow", "Window", "edges_of"]
+
+UNBOUNDED = 1e9
+"""Places from a group to the first or the last one: more than there are groups."""
 
 Group = tuple[int, ...]
 
@@ -141,8 +144,8 @@ class GroupWindow:
 
     def _refuse_order(self, node: exp.Expr) -> UnsupportedSqlError:
         message = (
-            "A window must be ordered by one sensitive column of GROUP BY; for LAG, LEAD and ROWS, PARTITION BY must "
-            "name all others. Name them in OVER (PARTITION BY … ORDER BY …)."
+            "A window must be ordered by one sensitive column of GROUP BY; for LAG, LEAD, FIRST_VALUE and ROWS, "
+            "PARTITION BY must name all others. Name them in OVER (PARTITION BY … ORDER BY …)."
         )
         return self.groups.scope.refusal(message, node, "unsupported-window")
 
@@ -175,6 +178,6 @@ def _edge(edge: Any, side: str) -> float | None:
     if edge is None or str(edge).upper() == "CURRENT ROW":
         return 0.0
     if str(edge).upper() == "UNBOUNDED":
-        return sign * 1e9
+        return sign * UNBOUNDED
     text = str(edge.this) if isinstance(edge, exp.Literal) else ""
     return sign * int(text) if text.isdigit() and len(text) < 7 else None

@@ -150,5 +150,5 @@ SELECT shipped, SUM(COUNT(*)) OVER (ORDER BY shipped ROWS BETWEEN UNBOUNDED PREC
 WITH t AS (SELECT month(shipped) AS m, COUNT(*) AS n FROM orders GROUP BY m) SELECT m, n, n - LAG(n) OVER (ORDER BY m) AS change FROM t
 !unsupported-window SELECT shipped, status, LAG(COUNT(*)) OVER (ORDER BY shipped) AS p FROM orders GROUP BY shipped, status
 !not-an-aggregate SELECT shipped, LAG(shipped) OVER (ORDER BY shipped) AS p FROM orders GROUP BY shipped
-!unsupported-window SELECT shipped, FIRST_VALUE(COUNT(*)) OVER (ORDER BY shipped) AS p FROM orders GROUP BY shipped
+SELECT shipped, FIRST_VALUE(COUNT(*)) OVER (ORDER BY shipped) AS p FROM orders GROUP BY shipped
 !unsupported-window SELECT shipped, SUM(COUNT(*)) OVER (ORDER BY shipped RANGE BETWEEN 3 PRECEDING AND CURRENT ROW) AS p FROM orders GROUP BY shipped

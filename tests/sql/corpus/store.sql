@@ -255,3 +255,31 @@ SELECT x.category, x.m, y.m AS kept FROM (SELECT category, MEDIAN(amount) AS m F
 !unsupported-subquery SELECT SUM(a.n) AS n FROM (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) a JOIN (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) b USING (plan)
 !ambiguous-column SELECT n FROM (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) a JOIN (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) b USING (plan)
 !unknown-column SELECT a.k FROM (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) a JOIN (SELECT plan, COUNT(*) AS n FROM users GROUP BY plan) b USING (plan)
+-- Pivots, as statements, as tables and of groups; first and last groups of a window.
+PIVOT users ON plan IN ('free', 'pro') USING COUNT(*) GROUP BY country
+PIVOT users ON plan IN ('free', 'pro') USING COUNT(*) AS n, AVG(age) AS a GROUP BY country
+PIVOT users ON plan IN ('free', 'pro') USING COUNT(*), AVG(age) GROUP BY country
+SELECT * FROM users PIVOT (AVG(age) FOR plan IN ('free', 'pro' AS paid) GROUP BY country) ORDER BY country
+SELECT p.country, p.b FROM (SELECT country, plan, age FROM users WHERE age > 30) PIVOT (SUM(age) FOR plan IN ('free' AS b)) AS p ORDER BY 1
+WITH c AS (SELECT country, plan, COUNT(*) AS n FROM users GROUP BY country, plan) SELECT * FROM c PIVOT (SUM(n) FOR plan IN ('free', 'pro') GROUP BY country) ORDER BY country
+WITH c AS (SELECT country, plan, COUNT(*) AS n FROM users GROUP BY country, plan) SELECT country, SUM(CASE WHEN plan = 'free' THEN n END) AS free, SUM(CASE WHEN plan = 'pro' THEN n ELSE 0 END) AS pro, SUM(n) AS n FROM c GROUP BY country ORDER BY country
+WITH c AS (SELECT country, plan, AVG(age) AS a FROM users GROUP BY country, plan) SELECT country, MAX(CASE WHEN plan = 'free' THEN a END) AS free, MIN(a) FILTER (WHERE plan = 'pro') AS pro FROM c GROUP BY country ORDER BY country
+WITH c AS (SELECT country, plan, MEDIAN(age) AS a FROM users GROUP BY country, plan) SELECT country, ANY_VALUE(CASE plan WHEN 'free' THEN a END) AS free FROM c GROUP BY country ORDER BY country
+WITH c AS (SELECT country, plan, SUM(age) / COUNT(*) AS a FROM users GROUP BY country, plan) SELECT country, SUM(CASE WHEN plan = 'free' THEN a ELSE 0 END) AS free FROM c GROUP BY country ORDER BY country
+SELECT country, COUNT(*) AS n, FIRST_VALUE(COUNT(*)) OVER (ORDER BY country) AS first, COUNT(*) - LAST_VALUE(COUNT(*)) OVER (ORDER BY country ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS less FROM users GROUP BY country ORDER BY country
+SELECT country, plan, AVG(age) AS a, FIRST_VALUE(AVG(age)) OVER (PARTITION BY country ORDER BY plan DESC) AS first, LAST_VALUE(AVG(age)) OVER (PARTITION BY country ORDER BY plan) AS own FROM users GROUP BY country, plan ORDER BY country, plan
+!unsupported-pivot PIVOT users ON plan USING COUNT(*) GROUP BY country
+!unsupported-pivot PIVOT users ON plan IN ('free') USING COUNT(*)
+!not-readable PIVOT users ON plan IN ('free') USING COUNT(*) GROUP BY country ORDER BY country
+!unsupported-subquery SELECT * FROM users PIVOT (COUNT(*) FOR plan IN ('free'))
+!unsupported-subquery SELECT * FROM users UNPIVOT (v FOR k IN (age))
+!unknown-value SELECT * FROM users PIVOT (COUNT(*) FOR plan IN ('gold') GROUP BY country)
+!unsupported-aggregate SELECT * FROM users PIVOT (MAX(age) FOR plan IN ('free') GROUP BY country)
+!unsupported-subquery WITH c AS (SELECT country, plan, AVG(age) AS a FROM users GROUP BY ALL) SELECT country, MAX(CASE WHEN plan = 'free' OR country = 'DE' THEN a END) AS b FROM c GROUP BY country
+!unsupported-subquery WITH c AS (SELECT country, plan, platform, AVG(age) AS a FROM users GROUP BY ALL) SELECT country, MAX(CASE WHEN plan = 'free' THEN a END) AS b FROM c GROUP BY country
+!unsupported-subquery WITH c AS (SELECT country, plan, AVG(age) AS a FROM users GROUP BY ALL) SELECT country, MAX(CASE WHEN plan = 'free' THEN a ELSE 0 END) AS b FROM c GROUP BY country
+!unsupported-subquery WITH c AS (SELECT country, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC) AS r FROM users GROUP BY country) SELECT CASE WHEN r <= 2 THEN country ELSE 'Others' END AS c, SUM(n) AS n FROM c GROUP BY 1
+!unsupported-window SELECT ordered_on, COUNT(*) AS n, FIRST_VALUE(COUNT(*)) OVER (ORDER BY COUNT(*)) AS f FROM orders GROUP BY ordered_on
+!table-function SELECT s.d, COUNT(*) FROM generate_series(DATE '2026-02-01', DATE '2026-02-10', INTERVAL 1 DAY) s(d) LEFT JOIN orders ON orders.ordered_on = s.d GROUP BY 1
+!table-function WITH days AS (SELECT unnest(generate_series(1, 3)) AS d) SELECT d FROM days
+!table-function SELECT COUNT(*) AS n FROM read_csv('x.csv')

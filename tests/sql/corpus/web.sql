@@ -236,7 +236,7 @@ SELECT os, LAG(COUNT(*)) OVER (ORDER BY os) AS b FROM hits GROUP BY os
 !unsupported-window SELECT os, NTILE(2) OVER (ORDER BY COUNT(*)) AS b FROM hits GROUP BY os
 !unsupported-window SELECT os, PERCENT_RANK() OVER (ORDER BY COUNT(*)) AS b FROM hits GROUP BY os
 !unsupported-window SELECT os, MAX(COUNT(*)) OVER () AS b FROM hits GROUP BY os
-!not-a-select PIVOT hits ON os USING COUNT(*)
+!unsupported-pivot PIVOT hits ON os USING COUNT(*)
 FROM hits SELECT os, COUNT(*) AS n GROUP BY os
 !not-an-aggregate SELECT COLUMNS('w.*') FROM hits
 !private-rows SELECT * EXCLUDE (os) FROM hits
