@@ -187,3 +187,32 @@ def test_json_lines_are_read(tmp_path: Path, ending: str) -> None:
     assert tc.Schema.from_table(users=path)["users"].attributes[1].null
     with pytest.raises(RecordError):
         as_arrow("users", tmp_path / "t.xml")
+
+
+def test_keys_stored_as_decimal_numbers_are_pointed_out() -> None:
+    """Each row would be a person of its own, and a person with many rows would report many times."""
+    table = {"customer_id": [float(i % 100) for i in range(400)], "age": [20 + i % 40 for i in range(400)]}
+    [service] = propose_services({"visits": table})
+    assert service.key == "row_number"
+    assert any("customer_id may be the key" in note and "decimal point" in note for note in service.notes)
+    assert "looks like an identifier" in service.columns[0].left_out
+    with_fractions = propose_column("order_id", pa.chunked_array([[i + 0.5 for i in range(300)]]))
+    assert with_fractions.settings
+    assert propose_column("status", pa.chunked_array([[float(i % 5) for i in range(300)]])).settings
+
+
+@pytest.mark.parametrize("text", ["{}%", "{} %", "${},000.50", "€{}", "{},5 €", "-{},000", "({}%)", "1'000.{} $"])
+def test_numbers_with_signs_are_pointed_out(text: str) -> None:
+    many = propose_column("rate", pa.chunked_array([[text.format(100 + i) for i in range(300)]]))
+    assert "write plain numbers" in many.left_out
+    few = propose_column("rate", pa.chunked_array([[text.format(100 + i % 5) for i in range(300)]]))
+    assert "write plain numbers" in few.hint
+    assert few.settings["kind"] == "categorical"
+
+
+@pytest.mark.parametrize("text", ["01{}", "192.168.100.{}", "555 123 {}", "a{}%", "2026-01-{}"])
+def test_other_texts_of_digits_are_not_numbers(text: str) -> None:
+    assert (
+        "plain numbers"
+        not in propose_column("t", pa.chunked_array([[text.format(100 + i) for i in range(300)]])).left_out
+    )

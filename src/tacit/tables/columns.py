@@ -21,7 +21,7 @@ from tacit.tables.numbers import number_text
 from tacit.tables.read import plain_column
 from tacit.tables.scales import ascending, separator_of_choices
 
-__all__ = ["Proposed", "propose_column"]
+__all__ = ["PERSON", "WITH_POINT", "Proposed", "is_whole", "propose_column"]
 
 MOST_CATEGORIES = 64
 """A column with at most this many different texts becomes categorical."""
@@ -67,6 +67,24 @@ IDENTIFIER = re.compile(
 """Names of columns whose numbers identify something: their totals and averages mean nothing."""
 
 
+PERSON = re.compile(
+    r"(user|customer|cust|person|people|household|patient|member|client|account|subscriber|employee|student|"
+    r"respondent|owner)(_?(id|key|no|number|uid|uuid))?|u?id|hid|uuid|guid|key"
+)
+"""Names of columns that may hold a person's key."""
+
+SIGNED = r"^[-+(]?\s*[$€£¥]?\s*-?(\d{1,3}([.,' ]\d{3})+|\d+)([.,]\d+)?\s*[%$€£¥)]*$"
+"""Texts that are numbers with a sign for percent or money, or separators of thousands."""
+
+WRITE_PLAIN = (
+    "its texts are numbers with signs such as %, $ or thousands separators; write plain numbers, such as 1234.50, to "
+    "collect it as a number"
+)
+
+
+WITH_POINT = "its whole numbers are stored with a decimal point (17.0); write them as whole numbers or texts"
+
+
 @dataclass(frozen=True)
 class Proposed:
     """The settings of an attribute, with a hint that describes the data; or why the column is left out."""
@@ -95,6 +113,25 @@ def propose_column(name: str, column: pa.ChunkedArray) -> Proposed:
     return Proposed(name, {}, left_out=f"columns of type {_type_word(kind)} have to be converted or declared by hand")
 
 
+def _are_signed(texts: pa.Array) -> bool:
+    """Return whether all texts are numbers, some of them with a sign that no plain number has."""
+    numbers = pc.all(pc.match_substring_regex(texts, SIGNED)).as_py()
+    return bool(numbers and pc.any(pc.match_substring_regex(texts, "[%$€£¥,]")).as_py())
+
+
+def is_whole(column: pa.ChunkedArray) -> bool:
+    """Return whether a column's numbers are whole, but stored with a decimal point, as where some were missing."""
+    if not pa.types.is_floating(column.type) or column.null_count == len(column):
+        return False
+    numbers = column.drop_null()
+    return bool(pc.all(pc.equal(pc.floor(numbers), numbers)).as_py())
+
+
+def names_identifier(name: str) -> bool:
+    """Return whether a column's name says that it identifies somebody or something."""
+    return IDENTIFIER.search(name.lower()) is not None or PERSON.fullmatch(name.lower()) is not None
+
+
 def _type_word(kind: pa.DataType) -> str:
     """Return a type's name; names of nested fields may be values, and are left out."""
     return "nested" if pa.types.is_nested(kind) else str(kind)
@@ -106,6 +143,9 @@ def _texts(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed
     ordered = sorted(zip(counts.field("counts").to_pylist(), counts.field("values").to_pylist(), strict=True))[::-1]
     if len(ordered) == 1 and not null:
         return Proposed(name, {}, left_out="it is the same in all rows")
+    signed = _are_signed(counts.field("values"))
+    if signed and len(ordered) > MOST_CATEGORIES:
+        return Proposed(name, {}, left_out=WRITE_PLAIN)
     listed = [text for count, text in ordered[: MOST_CATEGORIES - 1] if count >= _few(len(column))]
     covered = sum(count for count, _ in ordered[: len(listed)])
     if len(ordered) > MOST_CATEGORIES and covered < len(column) // 2:
@@ -118,6 +158,8 @@ def _texts(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed
     if len(listed) < len(ordered):
         settings["other"] = next(word for word in ("other", "other value", "any other value") if word not in listed)
     hint = f"the data has {len(ordered):,} different value{'s' if len(ordered) > 1 else ''}"
+    if signed:
+        hint += f"; {WRITE_PLAIN}"
     if len(ordered) > MOST_CATEGORIES:
         unlisted = 100 - 100 * covered / sum(count for count, _ in ordered)
         hint += f"; {unlisted:.2g} % of the rows have one that is not listed"
@@ -136,6 +178,9 @@ def _numbers(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Propos
     if not pc.all(pc.is_finite(numbers)).as_py():
         return Proposed(name, {}, left_out="it has infinite numbers; make them NULL, or declare it by hand")
     is_integer = pa.types.is_integer(column.type)
+    many = PERSON.fullmatch(name.lower()) or pc.count_distinct(numbers).as_py() > MOST_CATEGORIES
+    if names_identifier(name) and many and is_whole(column):
+        return Proposed(name, {}, left_out=f"it looks like an identifier, and {WITH_POINT}")
     if IDENTIFIER.search(name.lower()):
         if pc.count_distinct(numbers).as_py() > MOST_EXACT_VALUES:
             return Proposed(name, {}, left_out="it looks like an identifier, whose totals and averages mean nothing")

@@ -6,7 +6,6 @@ column named like a person's key, whose repeated values make the table one-to-ma
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tacit.errors import SchemaError, UnknownNameError
-from tacit.tables.columns import Proposed, propose_column
+from tacit.tables.columns import PERSON, WITH_POINT, Proposed, is_whole, propose_column
 from tacit.tables.compute import pc
 from tacit.tables.naming import with_allowed_names
 from tacit.tables.read import as_arrow, plain_column
@@ -24,12 +23,6 @@ __all__ = ["ROW_NUMBER", "ProposedService", "propose_services"]
 
 ROW_NUMBER = "row_number"
 """The key where each row is a person: the row's number, from 1 on."""
-
-PERSON = re.compile(
-    r"(user|customer|cust|person|people|household|patient|member|client|account|subscriber|employee|student|"
-    r"respondent|owner)(_?(id|key|no|number|uid|uuid))?|u?id|hid|uuid|guid|key"
-)
-"""Names of columns that may hold a person's key."""
 
 MOST_ROWS = 100
 """Maximum of the proposed ``at_most``: with more rows, little of the budget is left for each."""
@@ -114,6 +107,12 @@ def _service(name: str, table: pa.Table, key: str | None) -> ProposedService:
     if key is None:
         key = ROW_NUMBER
         notes.append("no column is a key, so each row is a person, with the row's number as key")
+        for name_of_key in filter(PERSON.fullmatch, map(str.lower, table.column_names)):
+            column = next(table.column(each) for each in table.column_names if each.lower() == name_of_key)
+            if is_whole(plain_column(column)):
+                notes.append(
+                    f"{name_of_key} may be the key, but {WITH_POINT}: whoever has several rows counts as several"
+                )
     else:
         column = plain_column(table.column(key))
         if column.null_count:
