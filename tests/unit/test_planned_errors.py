@@ -27,7 +27,7 @@ def a_database(mechanism: str) -> tc.Database:
     return db
 
 
-@pytest.mark.parametrize("mechanism", ["hio", "auto"])
+@pytest.mark.parametrize("mechanism", ["hio", pytest.param("auto", marks=pytest.mark.long)])
 def test_planned_errors_of_groups_are_those_of_each_group(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
     question = "SELECT word, AVG(age) AS a, COUNT(*) AS n, MEDIAN(age) AS m FROM u GROUP BY word"
     computed = []

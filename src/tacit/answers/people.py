@@ -130,13 +130,15 @@ class People:
     @cached_property
     def _unordered(self) -> frozenset[int]:
         """The attributes of which every view shows single values or nothing: uniform records treat all values alike."""
-        return frozenset(
-            source.first + i
-            for source, stored in zip(self.scope.sources, self.rounds[-1].stored, strict=True)
-            for i in range(len(source.service.sensitive))
-            if source.first + i not in self._rounded
-            and all(level.cells in (1, stored.service.levels[i].size) for level in stored.service.levels[i].levels)
-        )
+        places: set[int] = set()
+        for source, stored in zip(self.scope.sources, self.rounds[-1].stored, strict=True):
+            of_attributes = stored.service.levels[: len(source.service.sensitive)]
+            places.update(
+                source.first + i
+                for i, levels in enumerate(of_attributes)
+                if all(level.cells in (1, levels.size) for level in levels.levels)
+            )
+        return frozenset(places - self._rounded.keys())
 
     def _planned_variance(self, functional: Functional) -> float:
         """Return the planned variance of one person's contribution; 0 where that takes too long, or is not known."""

@@ -111,7 +111,8 @@ def _window(scope: Scope, node: exp.Window, over: Window | None) -> Column:
     if over is not None and (order is None or len(order.expressions) == 1):
         if isinstance(function, exp.Lag | exp.Lead):
             return _neighbour(scope, node, function, over)
-        if isinstance(function, exp.FirstValue | exp.LastValue) and order is not None:
+        is_end = isinstance(function, exp.FirstValue | exp.LastValue) and function.this.find(exp.AggFunc) is not None
+        if is_end and order is not None and not order.find(exp.AggFunc):
             return _end_of_frame(scope, node, function, over)
         inner: exp.Expr = function.this if isinstance(function, exp.Sum | exp.Avg) else function
         is_sum = inner is not function and isinstance(inner, SUMMED) and not inner.find(exp.Distinct)

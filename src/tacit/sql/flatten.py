@@ -157,7 +157,8 @@ def _merge(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, t
         message = "The question becomes too large when its subqueries are expanded. Use fewer of their columns."
         raise UnsupportedSqlError(message, code="too-many-terms", text=text)
     if aggregates:
-        return merge_groups(expand_stars(outer, list(outputs), keep=starred), inner, alias, outputs, text)
+        names = list(outputs) if starred else list(map(name_of, inner.expressions))
+        return merge_groups(expand_stars(outer, names, keep=starred), inner, alias, outputs, text)
     return _merge_rows(outer, holder, inner, alias, text)
 
 

@@ -184,15 +184,15 @@ class _Sums:
         tested = self._key_of(node.expression.this) if isinstance(node, exp.Filter) else None
         summed = node.this if isinstance(node, exp.Filter) else node
         column = summed.this
-        if isinstance(column, exp.Case) and tested is None and (pivoted := _pivoted(column, summed)) is not None:
-            column, tested = pivoted[0], self._key_of(pivoted[1])
+        if isinstance(column, exp.Case) and tested is None and (read := _read_pivot(column, summed)) is not None:
+            column, tested = read[0], self._key_of(read[1])
         output = self._outputs.get(column.name.lower()) if isinstance(column, exp.Column) else None
         plain = isinstance(output, exp.Count | exp.Sum) and not output.find(exp.Distinct)
-        one = isinstance(summed, OF_ONE) and tested is not None and self._is_one_group(tested)
-        if output is None or not ((plain and isinstance(summed, exp.Sum)) or (one and _is_filterable(output))):
+        is_single = isinstance(summed, OF_ONE) and tested is not None and self._is_one_group(tested)
+        if output is None or not ((plain and isinstance(summed, exp.Sum)) or (is_single and _is_filterable(output))):
             self.unknown = True
             return node
-        return output.copy() if tested is None else _filtered(output, tested)
+        return output.copy() if tested is None else _with_filter(output, tested)
 
     def _is_one_group(self, test: exp.Expr) -> bool:
         """Return whether only one group satisfies a condition and agrees with a row in the outer columns."""
@@ -204,7 +204,7 @@ OF_ONE = (exp.Sum, exp.Max, exp.Min, exp.Avg, exp.AnyValue)
 """Aggregates that are, over one group, what that group has."""
 
 
-def _pivoted(case: exp.Case, around: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+def _read_pivot(case: exp.Case, around: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
     """Return column and condition of CASE WHEN condition THEN column END, or of ELSE 0 in a SUM; None for any other."""
     branches, other = case.args.get("ifs") or [], case.args.get("default")
     is_zero = isinstance(other, exp.Literal) and other.this == "0" and isinstance(around, exp.Sum)
@@ -226,7 +226,7 @@ def _is_filterable(output: exp.Expr) -> bool:
     return bool(output.find(exp.AggFunc)) and not output.find(exp.Window, exp.Subquery, exp.Filter)
 
 
-def _filtered(output: exp.Expr, test: exp.Expr) -> exp.Expr:
+def _with_filter(output: exp.Expr, test: exp.Expr) -> exp.Expr:
     """Return a column with its aggregates over the rows that satisfy a condition."""
 
     def add(node: exp.Expr) -> exp.Expr:

@@ -46,7 +46,7 @@ def _columns_of_star(node: exp.Expr, names: Sequence[str], *, keep: bool) -> Ite
     hidden |= {part.alias.lower() for part in star.args.get("replace") or []}
     hidden |= {part.this.name.lower() for part in star.args.get("rename") or []}
     for name in names:
-        if name not in hidden:
+        if name.lower() not in hidden:
             column = with_name(exp.column(name), name)
             column.meta[EXPANDED] = True
             yield column

@@ -192,7 +192,7 @@ SELECT country, n * 2 AS twice FROM (SELECT country, COUNT(*) AS n FROM users GR
 !unsupported-subquery SELECT country, n FROM (SELECT country, plan, COUNT(*) AS n FROM users GROUP BY country, plan QUALIFY ROW_NUMBER() OVER (PARTITION BY country ORDER BY COUNT(*) DESC) = 1) t QUALIFY RANK() OVER (ORDER BY n DESC) <= 2
 !unsupported-subquery SELECT SUM(n) AS n FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY ROLLUP (country)) t
 !unsupported-subquery SELECT country, n FROM (SELECT country, COUNT(*) AS n FROM users GROUP BY CUBE (country)) t WHERE country IS NOT NULL
-!unsupported-subquery SELECT * FROM (SELECT category, COUNT(*) AS n FROM orders GROUP BY category) t PIVOT (SUM(n) FOR category IN ('Books', 'Food'))
+SELECT * FROM (SELECT category, COUNT(*) AS n FROM orders GROUP BY category) t PIVOT (SUM(n) FOR category IN ('Books', 'Food'))
 !unsupported SELECT COUNT(*) AS n FROM (SELECT * FROM users USING SAMPLE 10%) t
 !unsupported-subquery SELECT COUNT(*) AS n FROM (SELECT * FROM users) t TABLESAMPLE 10%
 !unsupported-subquery WITH t AS (SELECT * FROM users) SELECT COUNT(*) AS n FROM t TABLESAMPLE 10 PERCENT
