@@ -60,7 +60,7 @@ def _place_of(text: str, cause: Exception) -> tuple[int, int] | None:
     if first and not re.match(r"\(*(select|with|from)\b", first.group(), re.IGNORECASE):
         return first.span()
     if isinstance(cause, TokenError):
-        closed = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"", lambda error: " " * len(error.group()), text)
+        closed = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"", _blanks, text)
         opened = re.search(r"['\"]", closed)
         return (opened.start(), len(text)) if opened else None
     [error, *_] = cause.errors if isinstance(cause, NotParsed) and cause.errors else [{}]
@@ -69,6 +69,10 @@ def _place_of(text: str, cause: Exception) -> tuple[int, int] | None:
         return None
     start = sum(len(earlier) for earlier in text.splitlines(keepends=True)[: line - 1])
     return max(start, start + column - len(word)), start + column
+
+
+def _blanks(part: re.Match[str]) -> str:
+    return " " * len(part.group())
 
 
 def without_explain(text: str) -> tuple[str, bool]:
@@ -103,6 +107,9 @@ def parse(text: str, parameters: Sequence[Any] = (), *, now: datetime.datetime |
         message = "The question is not valid Unicode: it has an unpaired surrogate. Type it again."
         raise ParseError(message)
     refuse_deep(text)
+    if quote := re.search("[‘’“”„]", re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"|--.*|/\*(?s:.*?)\*/", _blanks, text)):
+        message = "The question has typographic quotes, as word processors write them. Write 'value' with plain ones."
+        raise ParseError(message, text=text, span=quote.span())
     statements: list[exp.Expr | None] = []
     failed, span = False, None
     try:
@@ -112,6 +119,8 @@ def parse(text: str, parameters: Sequence[Any] = (), *, now: datetime.datetime |
         failed, span = True, _place_of(text, cause)
     if failed or any(statement is None for statement in statements) or not statements:
         message = "The question is not valid SQL. Write one SELECT … FROM … statement."
+        if top := re.match(r"\s*SELECT\s+TOP\s+(\d{1,9})\b", text, re.IGNORECASE):
+            message = f"There is no TOP here. Put LIMIT {top[1]} at the end of the question."
         if re.match(r"[^']*\bPIVOT\b", text, re.IGNORECASE):
             message = (
                 "This PIVOT cannot be read. Write FROM table PIVOT (COUNT(*) FOR column IN ('a', 'b') GROUP BY key)."
