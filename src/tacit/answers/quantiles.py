@@ -44,8 +44,8 @@ MEASURED, MEASURED_LEAST, MEASURED_IN_ALL = 33, 9, 2**12
 TESTS_BY_CODE, TESTS_AT_ONCE = 4_000, 48
 """Maximum tests of one request: with sums by code, and where each test adds a few columns to a statement."""
 
-MOST_TESTS = 150_000
-"""Maximum tests of a question, over all groups: half a minute."""
+MOST_TESTS = 100_000
+"""Maximum tests of a question, over all groups: half a minute on one core."""
 
 LOOKED_AT, MOST_CORRELATED, FEW_CORRELATED = 64, 48, 24
 """Maximum tests of one interval, and those whose correlation is computed with sums by code or with statements."""
