@@ -199,6 +199,7 @@ def measured(counts: Ints, source: np.random.Generator, method: central.Method) 
     return float(np.mean(errors)), float(np.mean(held))
 
 
+@pytest.mark.long("sparse tables beside boxes; even ones stay")
 def test_sparse_values_are_nearer_than_by_boxes_and_intervals_hold(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Error: below 0.85 of that of `adaptive` (0.75 measured). Ranges of a release miss together, so the limits of the
     share of intervals that hold are wide. Mutant: people are always divided evenly.

@@ -15,6 +15,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import tacit as tc
+from support.tiers import how_many
 from tacit.client.client import Client
 from tacit.client.transport import Transport
 from tacit.client.wallet import Wallet
@@ -139,7 +140,9 @@ def _same(left: object, right: object) -> bool:
     return type(left) is type(right) and left == right
 
 
-WalletMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None, derandomize=True)
+WalletMachine.TestCase.settings = settings(
+    max_examples=how_many(15, 100, "sequences of what apps do"), stateful_step_count=30, deadline=None, derandomize=True
+)
 test_the_wallet_never_overspends = WalletMachine.TestCase
 
 

@@ -155,7 +155,7 @@ def stored(
     return db
 
 
-@pytest.mark.parametrize("mechanism", ["am(2)", "am(3)", "hio"])
+@pytest.mark.parametrize("mechanism", keeping(["am(2)"], ["am(2)", "am(3)", "hio"], "averages over three conditions"))
 def test_averages_over_three_conditions_lie_among_the_values_and_groups_add_up(mechanism: str) -> None:
     source = np.random.default_rng(4)
     hidden = source.random(20_000)

@@ -64,7 +64,7 @@ def counts(*names: str) -> dict[tuple[object, ...], int]:
 @pytest.mark.parametrize(
     "mechanism",
     keeping(
-        ["hio", "pairs", "calm(3)", "em"],
+        ["pairs", "calm(3)"],
         ["hio", "hi", "pairs", "fc", "am(2)", "calm(3)", "tables(3)", "em", "sc"],
         "tables of each layout",
     ),

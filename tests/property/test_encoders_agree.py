@@ -45,7 +45,7 @@ records = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=how_many(12, 60, "tables for both encoders"), deadline=None, derandomize=True)
+@settings(max_examples=how_many(6, 60, "tables for both encoders"), deadline=None, derandomize=True)
 @given(
     rows=st.lists(records, min_size=1, max_size=20),
     mechanism=st.sampled_from(["hio", "hi", "sc", "fc", "am(2)", "am(3)", "pairs", "partitions"]),

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import tacit as tc
 from support.collectors import COLLECTION, collector_here, reports_of
-from support.tiers import how_many
+from support.tiers import how_many, keeping
 from tacit.cli import main
 from tacit.server.collector import Collector
 from tacit.server.store.inbox import Inbox
@@ -151,7 +151,7 @@ def spent_by(collector: Collector, person: str) -> Fraction:
     )
 
 
-@pytest.mark.parametrize("deletes", [False, True])
+@pytest.mark.parametrize("deletes", keeping([True], [False, True], "spending at once"))
 def test_threads_never_spend_more_than_the_total_together(tmp_path: Path, *, deletes: bool) -> None:
     """Everybody sends for the same people to all collections at once, as several services and retries would."""
     rounds = [COLLECTION, *(tc.Collection(COLLECTION.schema, 6.0, round=f"r{number}") for number in range(3))]

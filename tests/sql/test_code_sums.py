@@ -97,8 +97,8 @@ def uses_codes(db: tc.Database, question: str) -> bool:
 def test_generated_questions_have_the_same_answers(small: tc.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions about one service and joins, of every shape the generators know."""
     questions = Questions(np.random.default_rng(101))
-    asked = [questions.question() for _ in range(how_many(10, 800, "questions answered by code and by join"))]
-    asked += join_questions(np.random.default_rng(102), how_many(5, 200, "joins answered by code and by join"))
+    asked = [questions.question() for _ in range(how_many(6, 800, "questions answered by code and by join"))]
+    asked += join_questions(np.random.default_rng(102), how_many(3, 200, "joins answered by code and by join"))
     by_code = compared = 0
     for question in asked:
         try:

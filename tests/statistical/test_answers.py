@@ -75,9 +75,7 @@ CASES = [(*case, aggregate) for case in BASELINES + OURS for aggregate in ("COUN
 CASES += [(*case, "SUM(age)") for case in OURS] + [("am(2)", "blue", "SUM(age * spend)")]
 
 SHORT = [
-    ("hio", "rdc", "COUNT(*)"),
     ("mg", "cover", "COUNT(*)"),
-    ("hi", "blue", "SUM(age)"),
     ("partitions", "blue", "COUNT(*)"),
     ("am(2)", "blue", "SUM(age * spend)"),
 ]

@@ -62,6 +62,7 @@ def year() -> Year:
 BY_ROUND = f"SELECT round, {HELD}, COUNT(*) AS people FROM users GROUP BY round ORDER BY round"
 
 
+@pytest.mark.long("tables and gains of panels; intervals of drift stay")
 def test_a_round_is_at_least_five_times_more_accurate_than_with_a_split_budget(year: Year) -> None:
     """The error of each round beside 52 rounds that share epsilon, where the people of the panel are known.
 
@@ -120,6 +121,7 @@ def test_marginals_and_synthetic_rows_are_of_the_newest_round(year: Year) -> Non
     assert abs(held / 1_000 - table["count"][0].value / year.people) < 0.1
 
 
+@pytest.mark.long("tables and gains of panels; intervals of drift stay")
 def test_marginals_hold_with_errors_that_know_who_was_asked() -> None:
     """30 panels, epsilon 8, 400 people in each of two rounds, seeds fixed: of 90 intervals at 95 % at least 77 hold.
 

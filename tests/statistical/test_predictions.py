@@ -69,7 +69,7 @@ ONLY_OURS = [
 @pytest.mark.parametrize(
     ("mechanism", "sends"),
     keeping(
-        [("partitions", 2), ("ahio", 1)],
+        [("partitions", 2)],
         [("hio", 1), ("hio", 2), ("partitions", 1), ("pairs", 2), ("partitions", 2), ("ahio", 1), ("ahio", 2)],
         "predicted errors of 60,000 people, by layout",
     ),

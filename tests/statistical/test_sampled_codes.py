@@ -11,6 +11,7 @@ import pytest
 import tacit as tc
 from support.chances import assert_distribution, assert_mean
 from support.channels import channel_row
+from support.tiers import keeping
 from tacit.contract.budget import exp_below
 from tacit.contract.oracles import ORACLES, LocalHash
 from tacit.contract.randomness import insecure_rng
@@ -24,7 +25,7 @@ SCHEMA = tc.Schema(
 
 
 @pytest.mark.parametrize("mechanism", ["hio", "hi", "sc", "fc", "am(1)", "am(2)"])
-@pytest.mark.parametrize("oracle", ["auto", "lh"])
+@pytest.mark.parametrize("oracle", keeping(["auto"], ["auto", "lh"], "oracles whose codes are drawn"))
 def test_codes_follow_the_channel(mechanism: str, oracle: str, seed: int) -> None:
     collection = tc.Collection(SCHEMA, 4.0, mechanism=mechanism, oracle=oracle)
     service = collection.contract.services[0]

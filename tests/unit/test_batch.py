@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from support.tiers import keeping
 from tacit.contract.contract import ServiceContract
 from tacit.estimate.batch import batch_of
 from tacit.estimate.decoder import Decoder
@@ -50,7 +51,7 @@ def one_by_one(decoder: Decoder, functional: Functional, codes: np.ndarray) -> V
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@pytest.mark.parametrize("epsilon", keeping([4.0], [0.5, 4.0], "budgets of batches"))
 @pytest.mark.parametrize(
     ("mechanism", "most"), [("hio", 3), ("pairs", 2), ("am(1)", 1), ("am(2)", 2), ("fc", 3), ("partitions", 2)]
 )

@@ -30,6 +30,7 @@ def collection(count: int = 9) -> tc.Collection:
 QUESTION = "SELECT AVG(age) AS average FROM users"
 
 
+@pytest.mark.long("advice that is true, of ten attributes")
 def test_verdicts_are_about_the_predicted_interval_and_advice_is_true() -> None:
     made = collection()
     [verdict] = made.report(QUESTION, users=20_000)

@@ -195,6 +195,7 @@ def test_joins_conditions_and_measures_in_the_builder(page: Page, demo: str) -> 
     expect(proof(page)).to_have_attribute("data-adds-up", "true")
 
 
+@pytest.mark.long("details of the builder and of averages; the story stays")
 def test_exact_values_and_curves_stand_beside_the_estimate(page: Page, demo: str) -> None:
     opened(page, demo, GROUPED)
     exact = httpx.post(f"{demo}/demo/exact", json={"tacit": 1, "sql": GROUPED}, trust_env=False).json()

@@ -214,6 +214,7 @@ def test_an_address_past_the_last_tuple_shows_the_last_page(page: Page, demo: st
     expect(panel(page, "Tuples")).to_contain_text(LAST_PAGE)
 
 
+@pytest.mark.long("details of the analyst's address and focus; what is fresh and what is stale stays")
 def test_back_and_forward_restore_one_state(page: Page, demo: str) -> None:
     opened(page, demo)
     page.get_by_role("button", name="south").click()
