@@ -114,7 +114,7 @@ def test_exact_answers_exist_in_demos_only(client: httpx.Client, collector: Coll
         assert with_demo.post("/demo/exact", json=question).json() == {"columns": ["n"], "rows": [[2]]}
         for bad, code in {
             "DROP TABLE users": "not-a-select",
-            "SELECT * FROM read_csv('/etc/passwd')": "not-exact",
+            "SELECT * FROM read_csv('/etc/passwd')": "table-function",
             "SELECT 1; DROP TABLE users": "several-statements",
             "SELECT ERR(COUNT(*)) FROM users": "not-exact",
         }.items():

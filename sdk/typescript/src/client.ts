@@ -15,7 +15,7 @@ import { askReceipts } from "./receipts.js";
 import type { Named, Services } from "./services.js";
 import { atTicks, backOff, type Clock, type Patience } from "./time.js";
 import type { Outcome } from "./transport.js";
-import { type Claim, type Entry, spent, type Wallet } from "./wallet.js";
+import { type Claim, type Entry, isOf, spent, type Wallet } from "./wallet.js";
 
 /** What a client is made of; `connect` fills it in, tests use clocks and draws of their own. */
 export interface Parts {
@@ -111,9 +111,11 @@ export function createClient(parts: Parts): Client {
     const rules = interpreter.service(service);
     if (single) rules.needOneToOne();
     const claim = claimOf(service, held);
-    const isNew = !wallet.isReleased(await wallet.read(), claim); // also if a preview holds them: they may be sent elsewhere
-    const asked = !address.token || !isNew || !await ask(timeout);
-    const drawn = parts.assigned && isNew ? await parts.assigned(rules) : undefined;
+    const { entries, forgotten } = await wallet.read();
+    const own = entries.find(isOf(claim));
+    const isNew = own ? own.held && !held : !forgotten.includes(collection); // what a preview held may be sent elsewhere
+    const asked = !(isNew && address.token && await ask(timeout));
+    const drawn = isNew ? await parts.assigned?.(rules) : undefined;
     const { entry, again } = await wallet.take(claim, () => {
       rules.check(rows);
       const shown = rows.map((row) => publicText(rules.data, row)); // only services with exactly one row have any

@@ -76,8 +76,6 @@ export interface Wallet {
    * not be asked which reports it has, reports that are drawn or released now stay until `noteTaken` has its answer.
    */
   take(claim: Claim, draw: () => readonly string[], asked?: boolean): Promise<{ entry: Entry; again: boolean }>;
-  /** Tell whether nothing is left to be drawn or released for a claim: it was, or the person has left. */
-  isReleased(pages: Pages, claim: Claim): boolean;
   /** Return the charges that still count on a day, oldest first. */
   counted(pages: Pages, today: string): Entry[];
   /** Return the day on which the oldest charge that counts stops counting, if there is one. */
@@ -101,7 +99,8 @@ function refuse(condition: unknown, code: string, ...facts: readonly (string | n
 
 type Place = Pick<Entry, "collection" | "service">;
 
-const isOf = ({ collection, service }: Place) => (entry: Place): boolean =>
+/** Tell whether an entry is about the same service of the same collection. */
+export const isOf = ({ collection, service }: Place) => (entry: Place): boolean =>
   entry.collection === collection && entry.service === service;
 
 const placeOf = ({ collection, service }: Place): string => `${collection} ${service}`;
@@ -160,8 +159,6 @@ export function walletOf(store: Store, person: string, cap: Fraction, days?: num
       });
       return { entry: changed.entries.find(isOf(claim))!, again };
     },
-    isReleased: ({ forgotten, entries }, claim) =>
-      forgotten.includes(claim.collection) || entries.some((entry) => isOf(claim)(entry) && !entry.held),
     renews(pages, today) {
       const oldest = counted(pages, today).find(({ epsilon }) => epsilon !== "0");
       return oldest && days ? later(oldest.day, days) : undefined;

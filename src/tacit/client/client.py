@@ -155,7 +155,7 @@ class Client:
             raise UsageError(message, code="not-asked")
         rows = plain_rows(rows)
         _refuse_undeclared(self._services[service], rows)
-        is_new = not self._wallet.is_released(self.collection, person, service)  # or a preview holds it
+        is_new = not self._wallet.is_done(self.collection, person, service, held=held)
         asked = not (is_new and self._outbox.has_tokens) or self._ask(person) is None
         public = _public(self._services[service], rows)
         coin = self._coin(person) if self._interpreter.is_assigned and is_new else None

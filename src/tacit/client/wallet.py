@@ -191,12 +191,12 @@ class Wallet:
             file.execute("INSERT OR IGNORE INTO coins VALUES (?, ?, ?)", (collection, _key(person), coin))
         return self.coin(collection, person) or coin
 
-    def is_released(self, collection: str, person: Person, service: str) -> bool:
-        """Return whether nothing is left to be drawn or released: a service was reported, or the person has left."""
+    def is_done(self, collection: str, person: Person, service: str, *, held: bool) -> bool:
+        """Return whether nothing is left to be drawn, or to be released unless it is to be held."""
         who = _key(person)
         with self._lock:
             entry = self._entry(collection, who, service)
-            return self._is_forgotten(collection, who) or (entry is not None and "held" not in entry.statuses)
+            return self._is_forgotten(collection, who) or (entry is not None and (held or "held" not in entry.statuses))
 
     def claim(self, claim: Claim, person: Person, cap: Cap, draw: Draw, *, held: bool, asked: bool = True) -> Entry:
         """Return the reports of a service: those drawn before, or new ones, charged and stored.
