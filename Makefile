@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 FILES := src tests bench docs deploy
-WORKERS ?= 3  # of pytest, on two cores: a third of the time, tests wait for processes and browsers
+WORKERS ?= 4  # of pytest, on two cores: with three, a fifth of the processor was idle, as tests wait for processes and browsers
 
 # Compiled Python is kept, whatever the environment says: tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
