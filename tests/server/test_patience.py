@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
+import tacit as tc
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here
 from support.engines import engine_named
 from tacit.database import Database
@@ -41,6 +43,26 @@ def test_engines_stop_when_the_time_is_over(engine: str, tmp_path: Path) -> None
         assert database._engine.fetch("SELECT count(*) AS n FROM numbers", [], numbers).to_pylist() == [{"n": 20_000}]
         with pytest.raises(OverloadedError), Deadline(0)():
             database._engine.fetch("SELECT 1 AS one", [], {})
+
+
+@pytest.mark.parametrize(
+    "question", ["SELECT MEDIAN(age) AS x FROM users", "SELECT state, AVG(age) AS x FROM users GROUP BY state"]
+)
+def test_work_between_two_statements_stops_too(question: str) -> None:
+    """The codes were read by the same question before: what is computed from them is what takes too long."""
+    attributes = [tc.Ordinal("age", 0, 99), tc.Categorical("state", [f"s{i}" for i in range(20)])]
+    collection = tc.Collection(tc.Schema([tc.Service("users", key="uid", attributes=attributes)]), 2)
+    with tc.connect() as database:
+        database.create(collection)
+        rows = np.arange(5_000)
+        reports = collection.encode(users={"uid": rows, "age": rows % 100, "state": [f"s{i % 20}" for i in rows]})
+        database.load(reports)
+        database.sql(question)
+        with pytest.raises(OverloadedError) as late, Deadline(0)():
+            database.sql(question.replace("x", "y"))
+        assert late.value.code == "too-slow"
+    with pytest.raises(OverloadedError), Deadline(0)():
+        collection.predict(question, users=1_000)
 
 
 def test_closing_interrupts_what_is_being_asked(tmp_path: Path) -> None:

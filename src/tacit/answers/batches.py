@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from tacit.answers.sums import Fetch, fetch_by_code, fetch_sums
+from tacit.engines.deadline import check_deadline
 
 __all__ = ["in_batches"]
 
@@ -24,6 +25,7 @@ def in_batches(
     fetch: Fetch = fetch_by_code
     sizes = iter((step // FEWER, 0))
     while start < len(items):
+        check_deadline()
         result = answer(items[start : start + step], fetch)
         if result is None:
             step = next(sizes)

@@ -14,6 +14,7 @@ from tacit.answers.code_cache import fetch_code_sums
 from tacit.answers.code_sums import GroupMoments, Values
 from tacit.answers.sampling import GroupedCodes
 from tacit.engines.base import Engine
+from tacit.engines.deadline import check_deadline
 from tacit.estimate.functional import Vector
 from tacit.estimate.reading import WHOLE_ALPHABET, contributions
 from tacit.sql import names
@@ -58,6 +59,7 @@ class CodeValues:
         people = np.zeros(groups)
         sums = [np.zeros((groups, count)) for count in (len(self.plan.totals), len(left), len(squared))]
         for codes, counts in self._chunks(fetched.counts):
+            check_deadline()
             values = self._values(codes)
             people += counts.sum(axis=1)
             sums[0] += counts @ values

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tacit.answers.sampling import Sample
 from tacit.contract.oracles.base import Codes
 from tacit.contract.oracles.nearly_constant import NearlyConstant
+from tacit.engines.deadline import check_deadline
 from tacit.estimate.batch import VALUES_AT_ONCE, FunctionalBatch
 from tacit.estimate.blocks import Block, Shared, Way, blocks_of
 from tacit.estimate.functional import Vector
@@ -59,6 +60,7 @@ def higher_moments(batch: FunctionalBatch, sample: Sample, request: Request) -> 
     products, fourths = np.zeros((groups, len(request.left))), np.zeros((groups, len(request.fourth_columns)))
     blocks, joint = blocks_of(batch, len(sample.channel.views))
     for part in (*_of_blocks(blocks, sample), *_of_views(batch, joint, sample)):
+        check_deadline()
         part.add(sample, request, products, fourths)
     return products, fourths
 

@@ -15,6 +15,7 @@ from tacit.answers.group_sums import GroupSums, SumsRequest
 from tacit.answers.sums import fetch_sums
 from tacit.contract.schema import Ordinal
 from tacit.engines.base import Engine
+from tacit.engines.deadline import check_deadline
 from tacit.errors import UnanswerableError, UsageError
 from tacit.estimate.functional import Functional, Vector, with_values_sorted
 from tacit.estimate.population import Population
@@ -142,6 +143,7 @@ class People:
 
     def _planned_variance(self, functional: Functional) -> float:
         """Return the planned variance of one person's contribution; 0 where that takes too long, or is not known."""
+        check_deadline()
         products = self.scope.separate(functional)
         if (
             not products

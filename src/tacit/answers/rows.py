@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tacit.engines.deadline import check_deadline
 from tacit.estimate.answer import Options
 from tacit.estimate.estimate import Choice, Estimate, t_quantile
 from tacit.sql.bind import Bound
@@ -119,7 +120,10 @@ def finish(bound: Bound, rows: list[Row], options: Options) -> list[list[Any]]:
     if options.simultaneous:
         count = sum(isinstance(cell, PendingEstimate) for _, row in rows for cell in row[:width])
         level = 1 - (1 - options.confidence) / max(1, count)
-    cells = [[cell.at(level) if isinstance(cell, PendingEstimate) else cell for cell in row] for _, row in rows]
+    cells = []
+    for _, row in rows:
+        check_deadline()
+        cells.append([cell.at(level) if isinstance(cell, PendingEstimate) else cell for cell in row])
     chosen = bound.selection.apply(cells) if bound.selection.selects else cells
     return [row[:width] for row in chosen]
 

@@ -1,4 +1,4 @@
-"""The deadline of a question: when it passes, the engine is interrupted."""
+"""The deadline of a question: when it passes, the engine is interrupted, or the work between two statements ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 from tacit.errors import OverloadedError
 
-__all__ = ["Deadline", "interruptible", "time_asked"]
+__all__ = ["Deadline", "check_deadline", "interruptible", "time_asked"]
 
 
 class Deadline:
@@ -68,6 +68,13 @@ def time_asked() -> float:
     """Return when this thread's question arrived, by the monotonic clock; now if it has no deadline."""
     current = _CURRENT.get()
     return time.monotonic() if current is None else current.began
+
+
+def check_deadline() -> None:
+    """Raise if this thread's deadline has passed: called between steps of long work that no engine does."""
+    current = _CURRENT.get()
+    if current is not None and current.left <= 0:
+        raise _late()
 
 
 @contextmanager

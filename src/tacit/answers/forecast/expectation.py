@@ -22,6 +22,7 @@ from tacit.answers.labels import label_rows
 from tacit.answers.quantiles import Curve, interpolate
 from tacit.answers.rows import PendingEstimate, after, pending_of
 from tacit.contract.contract import Contract
+from tacit.engines.deadline import check_deadline
 from tacit.errors import UnanswerableError, UnsupportedSqlError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import Decoder
@@ -295,6 +296,7 @@ class Expectation:
 
         In a panel a person is asked with probability one over the weight, and then counts with the weight.
         """
+        check_deadline()
         separated = self.bound.scope.separate(functional)
         if not separated:
             return 0.0
