@@ -288,3 +288,10 @@ def test_no_command_repeats_a_password_of_an_address(
     said = capsys.readouterr()
     assert "hunter2" not in said.out + said.err
     assert said.out + said.err
+
+
+def test_release_names_the_file_that_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "there.csv").write_text("uid,age\n1,2\n")
+    for table, said in {"absent.csv": "absent.csv does not exist", "there.csv": "tacit init there.csv"}.items():
+        assert main(["release", str(tmp_path / table), "--epsilon", "1"]) == 2
+        assert said in capsys.readouterr().err

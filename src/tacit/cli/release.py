@@ -35,10 +35,25 @@ def declared_service(collection: str, name: str | None) -> Service:
     return schema.services[0]
 
 
+def _beside(table: Path) -> str:
+    """Return the collection file beside a table."""
+    declared = table.with_suffix(".toml")
+    if not table.exists():
+        message = f"{table.name} does not exist. Name a Parquet or CSV file."
+        raise UsageError(message, code="unreadable-file")
+    if not declared.exists():
+        message = (
+            f"{declared.name} does not exist; it declares the columns of {table.name}. "
+            f"Write one with: tacit init {table.name}. Or name another file with --collection."
+        )
+        raise UsageError(message, code="unreadable-file")
+    return str(declared)
+
+
 def run(options: argparse.Namespace) -> int:
     """Make and write a release; nothing is spent unless everything is valid."""
     table = Path(options.table)
-    service = declared_service(options.collection or str(table.with_suffix(".toml")), options.service)
+    service = declared_service(options.collection or _beside(table), options.service)
     out = Path(options.out) if options.out else table.with_suffix(".release.parquet")
     for file in filter(None, (str(out), options.synthetic)):
         if Path(file).suffix.lower() != ".parquet":
