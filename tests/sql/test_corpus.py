@@ -19,12 +19,14 @@ import pytest
 
 import tacit as tc
 from support.corpora import EVENTS, HOSPITAL, STORE, events_tables, hospital_tables, store_tables
+from support.tiers import how_many
 from support.wire import described_otherwise
 from tacit.errors import TacitError
 from tacit.estimate.estimate import Estimate
 from tacit.testing import identity_collection, reveal
 
 CORPUS = Path(__file__).parent / "corpus"
+HALVES = how_many(1, 2, "halves of the corpus that are asked")
 LEAST, ANSWERED = 1_000, 0.8
 
 SHOP = tc.Schema(
@@ -311,7 +313,7 @@ def test_every_line_is_answered_as_duckdb_does_or_refused_by_its_code(
 ) -> None:
     name, database, connection = asked
     found = {}
-    for line in lines(name):
+    for line in (line for i, line in enumerate(lines(name)) if i % 2 < HALVES):
         try:
             problem = wrong(database, connection, line)
         except TacitError as refusal:
