@@ -289,15 +289,16 @@ class PersonClient:
 
 
 def _refuse_undeclared(rules: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a column that the service does not declare: whoever passes it believes that it is collected."""
+    """Refuse a column that the service does not declare: whoever passes it believes that it is collected.
+
+    Its name is not repeated: it is not of the contract, and may say something about the person.
+    """
     known = [str(column["name"]) for column in rules["attributes"]]
-    passed = {name: None for row in rows if isinstance(row, Mapping) for name in row}
-    for name in passed:
-        if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            problem = f"the column is not declared.{hint} Pass only: {', '.join(known)}."
-            raise RecordError(problem, code="unknown-column", service=rules["name"], column=str(name))
+    for name in {name: None for row in rows if isinstance(row, Mapping) for name in row if name not in known}:
+        near = difflib.get_close_matches(str(name), known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        problem = f"a column is not declared.{hint} Pass only: {', '.join(known)}."
+        raise RecordError(problem, code="unknown-column", service=rules["name"])
 
 
 def _public(rules: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
