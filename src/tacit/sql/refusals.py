@@ -40,8 +40,8 @@ def refuse_table_functions(statement: exp.Expr, text: str) -> None:
     for node in statement.find_all(exp.GenerateSeries, exp.Explode, exp.Unnest, exp.Table):
         if not isinstance(node, exp.Table):
             message = (
-                "Series and lists of rows are not supported, and not needed for gaps: GROUP BY of a sensitive column "
-                "has a row for each value that is declared, with or without people, so for each day or hour. Write "
+                "Series and lists of rows are not supported, and not needed to fill gaps: GROUP BY a sensitive column "
+                "returns a row for every declared value, such as every day, even if nobody has it. Write "
                 "SELECT day, COUNT(*) … GROUP BY day."
             )
         elif isinstance(node.this, exp.Func) and not isinstance(node.this, exp.GenerateSeries):

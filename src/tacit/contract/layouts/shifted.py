@@ -42,8 +42,8 @@ LARGEST = 2_048
 """Values above which runs have no offsets: least squares over runs that overlap take a dense matrix."""
 
 FEW_MEANS, SOME_MEANS, MANY_MEANS, MOST_MEANS = 16, 64, 128, 512
-"""Offsets of the widest runs: where anything may be asked, of one attribute, where that is what is asked about, and
-where its mean is. What lies between two offsets only single values tell: a third of the variance over 2,000 of them."""
+"""Offsets of the widest runs: of any attribute, of one alone, of one that questions ask about, and of one whose mean
+they ask for. Between two offsets only single values tell anything: over 2,000 values, a third of the variance."""
 
 
 class AttributeShape(NamedTuple):
