@@ -7,9 +7,8 @@ combination by the gradient, because decoding is linear.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +28,7 @@ from tacit.estimate.decoder import Decoder
 from tacit.estimate.estimate import Estimate
 from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.population import truth_of
-from tacit.estimate.variance import joint_square, joint_variance
+from tacit.estimate.variance import expected_covariance, joint_square, joint_variance
 from tacit.sql.bind import Bound, bind
 from tacit.sql.composite import Column, Leaf, leaves
 from tacit.sql.formula import Formula
@@ -179,7 +178,7 @@ class Expectation:
         groups = self.bound.groups()
         step = 1 if most_groups is None else -(-len(groups) // most_groups)
         self._formulas = [(group, self.bound.formulas(group)) for group in groups[::step]]
-        self._paired: dict[tuple[int, int], float] = {}
+        self._covariances: dict[Hashable, Vector] = {}
 
     def rows(self, users: int, *, delta: bool = False) -> list[list[Any]]:
         """Return the expected rows for this many people; with ``delta``, all errors come from the delta method."""
@@ -227,7 +226,7 @@ class Expectation:
         """Return the expected quantile for this many people, with the interval of single tests."""
         functionals = [self._functional(total) for total in quantile.totals]
         tests = np.array([users * self._mean(functional) for functional in functionals])
-        variances = interpolate(len(tests), lambda i: users * self._matrix([functionals[i]], self._paired).item())
+        variances = interpolate(len(tests), lambda i: users * self._known_covariance([functionals[i]]).item())
         return Curve(quantile, tests, np.sqrt(np.maximum(variances, 0.0)), math.inf, users).at(level, None)
 
     def estimate(self, formula: Formula, users: int, confidence: float, *, delta: bool) -> Estimate:
@@ -254,36 +253,25 @@ class Expectation:
     def _covariance(self, functionals: list[Functional], users: int) -> Callable[[Vector], Vector]:
         """Return the expected covariance of combinations of totals.
 
-        Few totals have those of their pairs computed once, for any combination and any number of people.
+        That of few totals is computed once, for any combination and any number of people.
         """
 
         def covariance(rows: Vector) -> Vector:
-            used = np.flatnonzero(np.any(rows, axis=0))
-            if len(used) <= MOST_PAIRED:
-                weights = rows[:, used]
-                matrix = weights @ self._matrix([functionals[i] for i in used], self._paired) @ weights.T
+            if len(functionals) <= MOST_PAIRED:
+                matrix = rows @ self._known_covariance(functionals) @ rows.T
             else:
-                matrix = self._matrix([_combine(functionals, row) for row in rows], {})
+                matrix = expected_covariance(self._variance, [_combine(functionals, row) for row in rows])
             np.fill_diagonal(matrix, np.maximum(matrix.diagonal(), 0.0))
             return users * matrix
 
         return covariance
 
-    def _matrix(self, functionals: list[Functional], known: dict[tuple[int, int], float]) -> Vector:
-        """Return the covariance of one person's contributions, from variances of sums."""
-
-        def pair(i: int, j: int) -> float:
-            key = id(functionals[i]), id(functionals[j])
-            if key not in known:
-                both = functionals[i] if i == j else functionals[i] + functionals[j]
-                variance = self._variance(both) if both.terms else 0.0
-                known[key] = variance if i == j else (variance - pair(i, i) - pair(j, j)) / 2
-            return known[key]
-
-        matrix = np.zeros((len(functionals), len(functionals)))
-        for i, j in itertools.combinations_with_replacement(range(len(functionals)), 2):
-            matrix[i, j] = matrix[j, i] = pair(i, j)
-        return matrix
+    def _known_covariance(self, functionals: list[Functional]) -> Vector:
+        """Return the covariance of one person's contributions to totals, computed once."""
+        key = tuple(functional.key for functional in functionals)
+        if key not in self._covariances:
+            self._covariances[key] = expected_covariance(self._variance, functionals)
+        return self._covariances[key]
 
     def _mean(self, functional: Functional) -> float:
         return sum(
